@@ -40,7 +40,7 @@ def webhook(port, ca):
 
 
 def install(client, kind, hook):
-    """What the kind needs, and nothing else."""
+    """The required fields of the kind only."""
     for resource in ("validatingwebhookconfigurations", "validatingadmissionpolicybindings", "validatingadmissionpolicies"):
         client.must(200, "DELETE", GROUP + resource)
     if kind in ("policies", "both"):
@@ -56,7 +56,7 @@ def install(client, kind, hook):
 
 
 def refused_size(policy):
-    """Each policy refuses config maps of one size, so that a dry run tells whether that policy is in force."""
+    """Each policy refuses config maps of one size, so that a dry run shows whether that policy is in force."""
     return 100 + policy
 
 

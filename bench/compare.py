@@ -30,7 +30,7 @@ ROUNDS = 3
 # Rows whose bare work bench/floors/server.cc can do, and the option that says how large their answers are.
 FLOORS = {"fill": None, "get": "get", "patch": None, "list-json": "list-json", "list-protobuf": "list-protobuf", "list-node": "node", "list-label": "label", "watch": "event", "watch-shared": "event",
           "connect": None}
-# Rows on a server of their own, with these flags: (row, its name in the table).
+# Rows on their own server, with these flags: (row, its name in the table).
 VARIANTS = {"audit": [("get", "get-audit"), ("patch", "patch-audit")], "no-fairness": [("get", "get-no-fairness")]}
 AUDIT_POLICY = """apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -101,7 +101,7 @@ def variants(make, folder, load, rows, requests, rounds):
 
 
 def growing(server, load, objects):
-    """LISTs as the data set grows, on a server of their own: what they leave in its caches is no part of the other rows."""
+    """LISTs as the data set grows, on their own server: the contents of its caches must not affect other rows."""
     driver = Driver(server, load, 2500)
     return [dict(driver.row("list of %d" % step, step, ["list-json"]) or {}, x=step) for step in driver.filled((objects // 8, objects // 4, objects // 2, objects))]
 

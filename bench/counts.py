@@ -4,7 +4,7 @@ usage: counts.py KEELSON WORK_FOLDER LOAD [--rows get,patch] [--clients N] [--no
 
 The server runs under valgrind's callgrind, and again under strace. Each row is driven twice, with N and with 2 N operations, and the difference
 is divided by N: connection set-up and whatever else happens once cancels out. What the server does on its own as time passes (it is counted
-while nobody asks for anything) is taken off, since a run takes longer on a busy machine. A watch event is the second difference, over watchers and over
+without any requests) is subtracted, since a run takes longer on a busy machine. A watch event is the second difference, over watchers and over
 changes, so that the changes themselves cancel out too. Allocations are calls of malloc, calloc and realloc, from libraries too.
 WORK_FOLDER/ROW.txt has the functions of the row, by the instructions in them and what they call.
 """

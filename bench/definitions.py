@@ -2,7 +2,7 @@
 """Memory and time of many CustomResourceDefinitions.
 usage: bench/definitions.py KEELSON WORK_FOLDER [DEFINITIONS] [--real N] [--beside BIN_FOLDER [--theirs DEFINITIONS]]
 
-Two sets: generated definitions of about 3 kB (ten to a group, each with a schema of its own), and N real ones (default 500) of well-known
+Two sets: generated definitions of about 3 kB (ten to a group, each with its own schema), and N real ones (default 500) of well-known
 projects from the Go module cache, again under other groups when there are fewer. Prints of each: CPU and time per install at the beginning
 and at the end (flat when they are alike), time from create to served, resident memory per definition cold and with one object and one
 metadata watch each, full discovery and OpenAPI, the start with all of them and what writes of pods cost beside them. Figures, not a test.

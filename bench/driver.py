@@ -1,4 +1,4 @@
-"""What the programs of this folder share: the load program, the two servers, and what is said about the machine. Python 3 standard library only."""
+"""Shared part of the programs of this folder: the load program, the two servers, and the description of the machine. Python 3 standard library only."""
 import json
 import os
 import platform
@@ -22,7 +22,7 @@ def add_arguments(parser):
 
 
 def chosen(arguments):
-    """(name, make) of each server that is asked for; make(part, flags) is a new one that keeps its files in a folder of that name."""
+    """(name, make) of each requested server; make(part, flags) is a new one that keeps its files in a folder of that name."""
     for name in SERVERS:
         if arguments.only in (None, name):
             folder = os.path.join(arguments.folder, name)

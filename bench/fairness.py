@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Priority and fairness under overload, beside kube-apiserver + etcd: ten mice (one small GET after another, each a user of its own) while an
+"""Priority and fairness under overload, beside kube-apiserver + etcd: ten mice (one small GET after another, each its own user) while an
 elephant floods the same priority level.
 usage: fairness.py KEELSON WORK_FOLDER [BIN_FOLDER] [--seconds N] [--only keelson|kube-apiserver]
 
@@ -29,7 +29,7 @@ OBJECTS = 1000
 SMALL = "/api/v1/namespaces/default/configmaps/small"
 LIST = "/api/v1/namespaces/default/configmaps"
 FLAGS = ["--authorization-mode=AlwaysAllow", "--max-requests-inflight=12", "--max-mutating-requests-inflight=4"]
-# What the elephant does: its path and h2load's connections and streams.
+# The elephant's load: its path and h2load's connections and streams.
 SCENARIOS = (("mice alone", None, 0, 0),
              ("against 200 GETs at once", SMALL, 20, 10),
              ("against 40 LISTs of %d objects at once" % OBJECTS, LIST, 20, 2),
@@ -58,7 +58,7 @@ class Mouse(threading.Thread):
                     self.refused += 1
                 else:
                     raise RuntimeError("status %d" % status)
-        except Exception as e:  # told by the main thread
+        except Exception as e:  # reported by the main thread
             self.error = e
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a LIST costs as the data set grows: linear, without a knee. usage: list_scale.py KEELSON WORK_FOLDER LOAD BIN_FOLDER
+"""Cost of a LIST as the data set grows: linear, without a knee. usage: list_scale.py KEELSON WORK_FOLDER LOAD BIN_FOLDER
 [--sizes 1000,10000,100000] [--only keelson|kube-apiserver] [--real-max N] [--out FILE]
 
 For each size the CPU time of the server processes for one LIST of all pods (JSON and protobuf), the same per object, by label (200 of

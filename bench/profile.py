@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the server's CPU time goes in a row of the comparison: perf over the row, with frame pointers.
+"""CPU profile of the server in a row of the comparison: perf over the row, with frame pointers.
 
 usage: profile.py KEELSON WORK_FOLDER LOAD [--rows get,patch] [--objects N] [--seconds N]
 

@@ -67,7 +67,7 @@ def budget_rows(result):
 
 
 def floor_of(result, name):
-    """What the bare work of a row cost in the same run; older results have none."""
+    """The floor of a row (cost of the bare work) in the same run; older results have none."""
     row = next(row for row, shown_as, _, _ in ROWS if shown_as == name)
     return result.get("floor", {}).get(row, {}).get("cpuMicros") or None
 

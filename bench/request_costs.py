@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What audit, flow control and tracing cost a GET of a small object, in CPU time over the bare request.
+"""Cost of audit, flow control and tracing for a GET of a small object, in CPU time over the bare request.
 usage: request_costs.py KEELSON WORK_FOLDER [--collector OTLP_COLLECTOR] [--rounds N] [--requests N]
 
 One server for each configuration, all of them running; h2load asks one after the other in short turns, so that a machine that gets slower or

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a cluster of N nodes asks of its API servers, worked out from measured costs. usage: bench/scale.py [SERVERS]
+"""Load of a cluster of N nodes on its API servers, computed from measured costs. usage: bench/scale.py [SERVERS]
 
 Prints the table of docs/scale.md. Costs are CPU times of one core of the machine in bench/results; where each comes from is beside it.
 """

@@ -11,7 +11,7 @@ option(KEELSON_REPRODUCIBLE "the folder of the build is not in the binary" OFF)
 option(KEELSON_LAYERS "refuse undeclared symbols at link time" OFF)
 
 # The same commit gives the same bytes wherever it is built: names of sources begin at the top folder, in debug information too. Not by
-# default, since a compiler cache then no longer serves several trees. ccache is not used: its entries keep the folder of whoever made them.
+# default, since a compiler cache then no longer serves several trees. ccache is not used: its entries keep the folder of the build that made them.
 if(KEELSON_REPRODUCIBLE)
   add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=./ -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build -fdebug-compilation-dir=./build)
 endif()
@@ -149,4 +149,34 @@ function(keelson_bench name)
     add_executable(${name}_bench EXCLUDE_FROM_ALL ${ARG_SOURCES})
     target_link_libraries(${name}_bench PRIVATE keelson::${name} ${ARG_DEPS} benchmark::benchmark benchmark::benchmark_main Threads::Threads)
   endif()
+endfunction()
+
+# Writes every target below `folder` with its sources and the targets that it names itself, for tools/includes.py:
+#   name | type | folder | sources | targets linked | targets linked by the interface
+function(keelson_write_targets folder file)
+  keelson_targets_below(${folder} targets)
+  set(text "")
+  foreach(target ${targets})
+    set(row ${target})
+    foreach(property TYPE SOURCE_DIR SOURCES LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
+      get_target_property(value ${target} ${property})
+      if(NOT value)
+        set(value "")
+      endif()
+      string(REPLACE ";" " " value "${value}")
+      string(APPEND row " | ${value}")
+    endforeach()
+    string(APPEND text "${row}\n")
+  endforeach()
+  file(WRITE ${file} "${text}")
+endfunction()
+
+function(keelson_targets_below folder result)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(below ${folders})
+    keelson_targets_below(${below} more)
+    list(APPEND targets ${more})
+  endforeach()
+  set(${result} ${targets} PARENT_SCOPE)
 endfunction()

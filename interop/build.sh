@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the real parts for tests and benchmarks from the Go module proxy at the versions that the go.mod files here pin, into
-# ${XDG_CACHE_HOME:-~/.cache}/keelson/bin. What is there is left alone. usage: interop/build.sh [name]...; all of them without arguments.
+# ${XDG_CACHE_HOME:-~/.cache}/keelson/bin. Existing programs are kept. usage: interop/build.sh [name]...; all of them without arguments.
 set -euo pipefail
 cd "$(dirname "$0")"
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The watch cache's gates switched off: kube-apiserver and Keelson asked the same, each on an etcd of its own. usage: cache_gates_test.py KEELSON
+"""The watch cache's gates switched off: kube-apiserver and Keelson get the same requests, each on its own etcd. usage: cache_gates_test.py KEELSON
 WORK_FOLDER BIN_FOLDER
 
 WatchList=false, ListFromCacheSnapshot=false and SizeBasedListCostEstimate=false at once. Codes and messages of lists and watches with every

@@ -135,7 +135,7 @@ def run(rig):
 
 
 def identities(rig):
-    """What kubeadm's identities may do, and what they may not."""
+    """Permissions of kubeadm's identities."""
     def accounts():
         names = {a["metadata"]["name"] for a in rig.items("/api/v1/namespaces/kube-system/serviceaccounts")}
         return names.issuperset(CONTROLLER_ACCOUNTS), "%d service accounts" % len(names)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Objects that cannot be read, and the way to delete them: kube-apiserver and Keelson on one etcd, asked the same. usage:
+"""Objects that cannot be read, and the way to delete them: kube-apiserver and Keelson on one etcd get the same requests. usage:
 corrupt_objects_test.py KEELSON WORK_FOLDER BIN_FOLDER
 
-Both run with AllowUnsafeMalformedObjectDeletion. Bytes that are no object are put into etcd before they start and while they run; every
+Both run with AllowUnsafeMalformedObjectDeletion. Bytes that are not an object are put into etcd before they start and while they run; every
 answer of the two (code and Status, without what differs between any two requests) must be the same, and so must what is left in etcd.
 """
 import http.client
@@ -24,7 +24,7 @@ SEALED = b"k8s:enc:aesgcm:v1:key1:0123456789"
 READER = {"Impersonate-User": "jane", "Impersonate-Group": "system:authenticated"}
 MAPS = "/api/v1/namespaces/default/configmaps"
 KEYS = "/registry/configmaps/default/"
-# What differs between any two requests.
+# Values that differ between any two requests.
 WORDS = [(re.compile(r'"retryAfterSeconds": ?\d+'), '"retryAfterSeconds":0'), (re.compile(r"revision=\d+"), "revision=N"), (re.compile(r"resourceVersion\": \"\d+"), "resourceVersion\": \"N")]
 
 

@@ -352,7 +352,7 @@ class Writer(threading.Thread):
                     self.doomed("doomed-%d-%d" % (self.number, self.rounds))
                 self.rounds += 1
                 self.stop.wait(0.02)  # so that the controllers can follow
-        except Exception as error:  # noqa: BLE001  The main thread tells it.
+        except Exception as error:  # noqa: BLE001  Reported by the main thread.
             self.error = error
 
     def tree(self, ns, name):
@@ -449,7 +449,7 @@ def handover(arguments):
     twice = [path for path, count in found.items() if count["embedded"] > 1 or len(count) > 1]
     print("handover: %d objects had to go and went, %d had to stay, %d of them are missing; deletions %s; %d deleted twice %s" % (
         len(goes), sum(len(w.stays) for w in writers), len(wrong), dict(by), len(twice), twice[:3]))
-    # kube-controller-manager itself orphans objects before it knows all dependents when it has just started: that is told, and is not ours.
+    # kube-controller-manager itself orphans objects before it knows all dependents when it has just started: that is reported, and is not our fault.
     theirs = [path for path in wrong if found[path]["embedded"] == 0]
     for path in wrong[:10]:
         print("%s %s was deleted wrongly by %s" % ("note" if path in theirs else "FAIL", path, dict(found[path])))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A real kube-apiserver on the embedded store, which is served through etcd's API. usage: embedded_store_test.py KEELSON WORK_FOLDER BIN_FOLDER
 
-The same binary, called `etcd`, stands in etcd's place. kubectl works on that kube-apiserver, also after the store was killed and started
+The same binary, called `etcd`, replaces etcd. kubectl works on that kube-apiserver, also after the store was killed and started
 again; etcdctl reads and writes the store and saves a snapshot of it, from which a store is made that holds the same; and the store moves
 to a real etcd and back with `keelson migrate` while the kube-apiserver writes to it.
 """
@@ -72,7 +72,7 @@ def works(session):
         seen = []
         reader = threading.Thread(target=lambda: seen.append(watch.stdout.readline().strip()))
         reader.start()
-        for i in range(60):  # Until the watch stands, nothing of it is seen.
+        for i in range(60):  # Events are seen only once the watch is established.
             s.kubectl("create", "configmap", "seen-%d" % i, "-n", "shop")
             reader.join(1)
             if not reader.is_alive():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What a real kubeadm writes, with Keelson in place of the static pod's kube-apiserver. usage: kubeadm_test.py KEELSON WORK_FOLDER BIN_FOLDER
+"""Manifests of a real kubeadm, with Keelson in place of the static pod's kube-apiserver. usage: kubeadm_test.py KEELSON WORK_FOLDER BIN_FOLDER
 
-kubeadm makes certificates, kubeconfigs and the manifests of etcd and kube-apiserver. Their commands are started as they stand in the manifests, with
+kubeadm makes certificates, kubeconfigs and the manifests of etcd and kube-apiserver. Their commands are started as in the manifests, with
 Keelson under the name kube-apiserver; the phases of kubeadm that talk to the server follow, then the way back: a real kube-apiserver on the same etcd
 with the same flags. The recipe is docs/recipes/kubeadm.md. Ports are free ones; nothing outside the work folder is written.
 """
@@ -114,7 +114,7 @@ def run(cluster, keelson):
     # The phase mark-control-plane takes the kubeconfig of /etc/kubernetes alone: the same by hand.
     cluster.kubectl("label", "node", "node-1", "node-role.kubernetes.io/control-plane=")
     cluster.kubectl("taint", "node", "node-1", "node-role.kubernetes.io/control-plane=:NoSchedule")
-    # What a joining node reads: the published cluster, and with the bootstrap token alone its configuration.
+    # The reads of a joining node: the published cluster info, and with the bootstrap token alone its configuration.
     info = cluster.kubectl("get", "configmap", "-n", "kube-public", "cluster-info", "-o", "jsonpath={.data}")
     assert "jws-kubeconfig" in info or "kubeconfig" in info, info
     token = ["--server=https://%s:%d" % (cluster.address, cluster.port), "--certificate-authority=" + cluster.folder + "/pki/ca.crt", "--token=abcdef.0123456789abcdef", "--kubeconfig=/dev/null"]
@@ -141,7 +141,7 @@ def write(cluster, value):
 
 
 def objects(cluster):
-    """What kubeadm made, by kind and name."""
+    """Objects made by kubeadm, by kind and name."""
     kinds = "configmaps,secrets,serviceaccounts,deployments,daemonsets,services,roles,rolebindings"
     found = {}
     for namespace in ("kube-system", "kube-public"):

@@ -107,7 +107,7 @@ class LocalServers:
         self.started += 1
 
     def commands(self, service, uid, files, port):
-        """What a pod of the test would run."""
+        """The program that a pod of the test would run."""
         def program(name):
             return os.path.join(self.programs, name)
         tls = ["--tls-cert-file=" + files["tls.crt"], "--tls-private-key-file=" + files["tls.key"]]

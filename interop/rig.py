@@ -51,7 +51,7 @@ def end(process, seconds=20):
 
 
 class RealPair:
-    """kube-apiserver and etcd on free ports, with certificates of their own."""
+    """kube-apiserver and etcd on free ports, with their own certificates."""
 
     def __init__(self, folder, programs, flags=()):
         self.folder = os.path.abspath(folder)
@@ -121,7 +121,7 @@ class RealPair:
 
 
 def parser_of(text):
-    """What every program of this folder is told: our binary, a folder that it may empty, and the folder of the real programs."""
+    """Arguments of every program of this folder: our binary, a work folder that it may empty, and the folder of the real programs."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("keelson", type=os.path.abspath)
     parser.add_argument("folder", type=os.path.abspath)
@@ -197,7 +197,7 @@ class Controllers:
         return self
 
     def stop(self):
-        """Ends the programs and tells of those that ended by themselves."""
+        """Stops the programs and reports those that ended by themselves."""
         for name, process in reversed(self.processes):
             if process.poll() is not None:
                 print("note: %s ended by itself with %d; the end of its log:" % (name, process.returncode))
@@ -247,7 +247,7 @@ class Identity:
 
 class KubeadmControllers(Controllers):
     """The same programs with the identities that kubeadm gives them: the controller-manager's controllers act as their own service accounts, and each node
-    has a kwok of its own that knows only the node's certificate (system:node:NAME in system:nodes)."""
+    has its own kwok that knows only the node's certificate (system:node:NAME in system:nodes)."""
 
     def allow_ready_check(self):
         """kwok lists the nodes once before it starts, which no kubelet does and the Node authorizer does not allow: here RBAC does. All else is the Node

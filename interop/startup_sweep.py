@@ -174,7 +174,7 @@ class Sweep:
         self.same = self.different = 0
 
     def start(self, binary, flags):
-        """What the start says: its errors, or ["waits"] when it got as far as etcd."""
+        """The output of a start: its errors, or ["waits"] when it got as far as etcd."""
         place = tempfile.mkdtemp(dir=self.folder)
         log = os.path.join(place, "log")
         given = dict(self.flags, **{"cert-dir": place + "/certs", "secure-port": str(free_port())})

@@ -44,7 +44,7 @@ ODD = {"nodes": (r"\.spec\.podCIDRs?(\[0\])?", "podCIDR and the first of podCIDR
        "namespaces": (r"\.metadata\.selfLink", "a selfLink, which is stored nowhere"), "persistentvolumeclaims": (r"\.metadata\.selfLink", "a selfLink, which is stored nowhere"),
        "pods": (r"\.status\.podIPs\[0\]\.ip|.*\.resources\.requests.*|" + SAME_ACCOUNT[0], "podIP and the first of podIPs differ, limits without requests; " + SAME_ACCOUNT[1]),
        "secrets": (r"\.stringData|\.data\.stringDataKey", "stringData, which becomes data before it is stored")}
-# What watches or judges other writes comes last, so that it judges none of ours.
+# Webhooks and policies come last, so that they do not affect our writes.
 LAST = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
         "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "apiservices", "resourcequotas", "limitranges")
 ENCRYPTION = """apiVersion: apiserver.config.k8s.io/v1
@@ -253,7 +253,7 @@ def moves(path):
 
 
 def lasting(path, item):
-    """Of flow schemas, what no server writes by itself: each tells in the status, every now and then, what it makes of them."""
+    """Flow schemas without the status, which each server rewrites now and then."""
     if "/flowschemas/" not in path and "/prioritylevelconfigurations/" not in path:
         return item
     item = dict(item, metadata={k: v for k, v in item["metadata"].items() if k not in ("managedFields", "resourceVersion")})
@@ -262,7 +262,7 @@ def lasting(path, item):
 
 
 def compare(before, after, who):
-    """What was there must be there, the same."""
+    """All earlier objects must exist unchanged."""
     wrong = []
     for path, (item, _) in before.items():
         if moves(path):
@@ -275,7 +275,7 @@ def compare(before, after, who):
 
 
 def differences(a, b, at=""):
-    """Where two JSON values differ: path, what it is in a, what it is in b."""
+    """Differences of two JSON values: path, value in a, value in b."""
     if isinstance(a, dict) and isinstance(b, dict):
         for key in sorted(set(a) | set(b)):
             if key not in a or key not in b:

@@ -89,7 +89,7 @@ class Tables:
 
 
 def scalars(kind, attributes):
-    """What a field of this kind is set to, by name."""
+    """The value for a field of this type, by name."""
     enum = [a[5:].split("|") for a in attributes if a.startswith("enum=")]
     if enum:
         return dict({"empty": "", "bad": "Weird", "type": 5, "null": None}, **{value: value for value in enum[0]})

@@ -86,7 +86,7 @@ def use_cert_manager(kubectl, client, server):
     for kind in ("issuers/own", "certificates/web"):
         found[kind] = conditions(client.must(200, "GET", custom + kind))
     requests = client.must(200, "GET", custom + "certificaterequests")["items"]
-    # The mutating webhook writes who asked.
+    # The mutating webhook records the requesting user.
     found["requests"] = [(conditions(one), bool(one["spec"].get("username")), one["spec"].get("usages")) for one in requests]
     secret = client.must(200, "GET", "/api/v1/namespaces/default/secrets/web-tls")
     found["secret"] = (secret["type"], sorted(secret["data"]), secret["metadata"]["annotations"]["cert-manager.io/alt-names"])
@@ -138,7 +138,7 @@ def json_documents(text):
 
 
 def gatekeeper_manifests(kubectl, source, port):
-    """deploy/gatekeeper.yaml with a port for the Service that needs no privilege. Nobody runs its Deployments here."""
+    """deploy/gatekeeper.yaml with a port for the Service that needs no privilege. Its Deployments do not run here."""
     printed = kubectl.must("create", "--dry-run=client", "-o", "json", "-f", os.path.join(source, "deploy", "gatekeeper.yaml"))
     items = [one for one in json_documents(printed) if one["kind"] not in ("Deployment", "PodDisruptionBudget", "ResourceQuota")]
     for one in items:

@@ -41,7 +41,7 @@ def version():
 
 
 class Host:
-    """Where a binary for this machine finds its libraries and their packages, and how it is run."""
+    """Library paths, packages and runner for binaries of an architecture."""
     folder = ""  # before the paths of its files
     strip, objcopy = "strip", "objcopy"
 
@@ -188,7 +188,7 @@ def deb(root, fields, output, epoch):
     print("%s: %d kB" % (os.path.relpath(output, TOP), os.path.getsize(output) // 1024))
 
 
-DESCRIPTION = """Kubernetes API server with a store of its own
+DESCRIPTION = """Kubernetes API server with its own store
  Keelson serves the API of Kubernetes: kubectl, controllers, operators and
  client libraries work against it unchanged. Alone it needs nothing but a
  folder; with etcd it takes the place of kube-apiserver in a cluster, with

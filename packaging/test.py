@@ -230,7 +230,7 @@ class Test:
         expect(os.path.exists(data + "/pki/ca.key"), "removal loses data")
         run("chroot", root, "apt-get", "purge", "-y", "--autoremove", "keelson", env=PLAIN)
         left = sorted(set(listing(root)) - set(before) - {"/keelson.deb", "/upgrade.deb"})
-        # What dpkg, apt, ldconfig and adduser keep for themselves.
+        # Files that dpkg, apt, ldconfig and adduser maintain.
         own = ("/var/lib/dpkg/", "/var/lib/apt/", "/var/log/", "/var/cache/", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/ld.so.cache", "/run/adduser")
         left = [path for path in left if not path.startswith(own)]
         expect(not left, "left behind: %s" % left)

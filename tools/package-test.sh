@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make package` made, tried out: reproducible bytes, lintian, units, image layout, the image run by runc, and install, upgrade under load and purge in a fresh
+# Tests the results of `make package`: reproducible bytes, lintian, units, image layout, the image run by runc, and install, upgrade under load and purge in a fresh
 # Debian 12 (debootstrap into build/package-test). As root. usage: tools/package-test.sh [STEP ...]; steps: reproducible folders lint units image container install
 set -uo pipefail
 cd "$(dirname "$0")/.."

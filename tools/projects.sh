@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # make projects: installs the CustomResourceDefinitions of well-known projects from the Go module proxy and uses their kinds; then cert-manager and
 # Gatekeeper as local processes, where interop/build.sh has built them. ARGS names projects of the first part; all without, and only then the second part runs.
-# Skips, saying so, where there is no go or no proxy.
+# Skips, saying so, without go or a module proxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 run() { # exit status 77 is a skip

@@ -42,7 +42,7 @@ def sources():
 
 
 def templates():
-    """What configure_file makes sources of: the templates, and the lists of CMakeLists.txt that they take in."""
+    """Inputs of configure_file for sources: the templates, and the lists of CMakeLists.txt that they take in."""
     for folder, _, names in os.walk(os.path.join(ROOT, "src")):
         for name in sorted(names):
             if name == "CMakeLists.txt" or name.endswith(".cc.in"):
@@ -120,7 +120,7 @@ def unused_functions(files):
 def count():
     files = [(path, text) for path, text in sources()]
     kinds = kind_names()
-    literal = re.compile(r'(?<!kNamespacesSegment = )"(\w+)"')  # the word of URL paths is no kind
+    literal = re.compile(r'(?<!kNamespacesSegment = )"(\w+)"')  # the word of URL paths is not a kind
     found = {"kind names in generic code": [], "global look-ups above codec": [], "HTTP responses made outside endpoints": [],
              "capturing coroutine lambdas": [], "functions above 70 lines": [], "unused functions": [], "coroutines with views as parameters": []}
     for path, text in files:

@@ -60,7 +60,7 @@ void Must(bool ok, const char* what) {
   std::exit(1);
 }
 
-// A JSON object of about that many bytes; lists of the load program ask for a resourceVersion.
+// A JSON object of about that many bytes; lists of the load program need a resourceVersion.
 std::string Body(std::size_t bytes, bool line) {
   std::string text = R"({"metadata":{"resourceVersion":"1"},"filler":")";
   if (bytes > text.size() + 3) text.append(bytes - text.size() - 3, 'x');
@@ -110,7 +110,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool closed_ = false;
 };
 
-// Appends what waits, syncs once, and tells the loops.
+// Group commit: appends waiting records, syncs once, and notifies the loops.
 class Log {
  public:
   struct Write {

@@ -80,7 +80,7 @@ func Measure(work func()) Figures {
 type Ours struct {
 	Name        string  `json:"name"`
 	Time        float64 `json:"cpu_time"`
-	Rate        float64 `json:"bytes_per_second"` // 0 where it does not tell
+	Rate        float64 `json:"bytes_per_second"` // 0 if unknown
 	Allocations float64 `json:"allocations"`      // the same
 	Bytes       float64 `json:"program_bytes"`    // of memory of a compiled expression; the same
 }

@@ -1,4 +1,4 @@
-// One JSON review over a warm TLS connection: Go's net/http beside Keelson's webhook client, against the same server in a process of its own:
+// One JSON review over a warm TLS connection: Go's net/http beside Keelson's webhook client, against the same server in its own process:
 // `tools/beside.sh call`.
 package main
 

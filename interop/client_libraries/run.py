@@ -10,7 +10,7 @@ usage: run.py KEELSON WORK_FOLDER [--only NAME[,NAME]] [--python-source FOLDER] 
   javascript      javascript/checks.mjs with @kubernetes/client-node of npm
 
 Versions are pinned (python/requirements.txt, javascript/package-lock.json, go.mod); nothing that is fetched is kept here: it is installed into the user's
-cache. Each client gets a server of its own with a fake kubelet, on which pod default/one runs. A program prints a line for each check: "ok NAME" or
+cache. Each client gets its own server with a fake kubelet, on which pod default/one runs. A program prints a line for each check: "ok NAME" or
 "FAIL NAME what was wrong". expected-failures.txt has the checks that fail: client/check, a tab, the reason; it may only shrink. Prints a table.
 --real runs the same on kube-apiserver and etcd of that folder: what fails there, too, is the library's.
 """

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// suite is what every check gets: a configuration without client-side limits, a typed JSON client and a namespace of its own.
+// suite is what every check gets: a configuration without client-side limits, a typed JSON client and its own namespace.
 type suite struct {
 	config    *rest.Config
 	client    kubernetes.Interface

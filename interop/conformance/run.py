@@ -5,7 +5,7 @@ usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--group api-machinery|others|auth|
               [--real] [--list FILE] [--no-second-attempt]
 
 The tests are those of api-machinery.txt, others.txt, auth.txt (sig-auth's that are not conformance), webhooks.txt (AdmissionWebhook, run
-with local processes instead of pods, in a run of their own) and aggregator.txt (likewise) beside this file, and alone.txt (what needs no other controllers than the
+with local processes instead of pods, in their own run) and aggregator.txt (likewise) beside this file, and alone.txt (what needs no other controllers than the
 embedded ones, in a run without kube-controller-manager): every one of them passes on kube-apiserver on the same rig
 (--real runs them there). expected-failures.txt names those that fail here, one a line: the name, a tab, the reason. It may only shrink:
 a test in it that passes fails the run until its line is gone (--shrink removes such lines). A test that fails and is not in it
@@ -52,7 +52,7 @@ def wait_for_rig(server):
 
 
 def let_schedule(server):
-    """Without kube-controller-manager nobody removes the taint that a node is made with."""
+    """Without kube-controller-manager the initial taint of a node is not removed."""
     client, deadline = Client(server), time.monotonic() + 180
     waiting = {"node-%02d" % i for i in range(NODES)}
     while waiting and time.monotonic() < deadline:
@@ -86,7 +86,7 @@ def attempt(names, server, programs, folder, procs, minutes):
     if not os.path.exists(junit):
         sys.exit("conformance: the tests did not run; see " + log.name)
     ran = read_junit(junit)
-    for name in list(ran):  # labels may stand at the end of the name, as a list of their own
+    for name in list(ran):  # labels may stand at the end of the name, as their own list
         ran.setdefault(re.sub(r" \[(sig-[^\]]*|[^\]]*, [^\]]*)\]$", "", name), ran[name])
     return {name: ran.get(name, ("failed", "there is no such test in this version", 0.0)) for name in names}
 
@@ -137,7 +137,7 @@ def main():
         if len(known) < len(names):
             results = attempt([n for n in names if n not in expected], server, a.programs, os.path.join(folder, "first"), a.procs, a.minutes)
         if known:
-            # Some of them would wait without end for what is not built: they get a time of their own, and enough at once that others are not behind them.
+            # Some of them would wait without end for what is not built: they run in a separate phase with enough parallelism that they do not delay others.
             print("conformance: %d that are expected to fail, for at most %d minutes" % (len(known), EXPECTED_MINUTES), flush=True)
             results.update(attempt(known, server, a.programs, os.path.join(folder, "expected"), EXPECTED_PROCS, EXPECTED_MINUTES))
             results.update({n: ("failed", r[1], r[2]) for n, r in results.items() if n in expected and r[0] == "skipped"})  # not reached in that time

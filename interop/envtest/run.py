@@ -4,7 +4,7 @@
 usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--suites cache,builder] [--focus REGEX] [--real] [--shrink] [--no-startup] [--starts N]
 
 envtest starts the two programs of the folder that KUBEBUILDER_ASSETS names; here both are links to our binary (--real: the real ones).
-expected-failures.txt names what fails and why; outcomes.py tells its rules. At the end the start-up time of an environment, beside the real pair.
+expected-failures.txt lists the failures and their reasons; outcomes.py has its rules. At the end the start-up time of an environment, beside the real pair.
 """
 import os
 import signal

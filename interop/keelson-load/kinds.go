@@ -122,7 +122,7 @@ func (l *load) admitted(objects map[string]any) row {
 	return rows["patch"](l)
 }
 
-// serveReviews answers admission reviews on a port of its own, with a certificate of its own, and allows everything.
+// serveReviews answers admission reviews on its own port, with its own certificate, and allows everything.
 func serveReviews() (address string, authority []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -7,7 +7,7 @@
 // is open-loop: requests start on a fixed schedule whatever happened to those before, and latency counts from the scheduled time, so
 // that queueing shows. Without it each client sends its next request when the last is answered (throughput).
 //
-// README.md beside this file tells the rows and the fields of the output.
+// README.md beside this file explains the rows and the fields of the output.
 package main
 
 import (
@@ -129,7 +129,7 @@ func usage() {
 	flag.PrintDefaults()
 }
 
-// connect makes sure that there are that many clients, each with a connection of its own.
+// connect makes sure that there are that many clients, each with its own connection.
 func (l *load) connect(count int) {
 	for len(l.clients) < count {
 		l.clients = append(l.clients, &http.Client{Transport: &http.Transport{TLSClientConfig: l.config.Clone(), ForceAttemptHTTP2: true, DisableCompression: true}})

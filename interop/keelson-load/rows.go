@@ -134,7 +134,7 @@ func fill(l *load) row {
 	})
 }
 
-// watch lets watches of all pods, each on a connection of its own or on shared ones, follow changes; an operation is one event at one watch. The same changes
+// watch lets watches of all pods, each on its own connection or on shared ones, follow changes; an operation is one event at one watch. The same changes
 // are made a few times before without a watch, and the median of what they cost is taken off, so that the cost is that of the delivery and a
 // garbage collection in one of them does not make it free. Latency counts from the moment the change was sent until its event was read.
 func watch(l *load) row {
@@ -242,7 +242,7 @@ func (l *load) open(client *http.Client, path string) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// revision is the store's present resourceVersion, asked for by a list of something small.
+// revision is the store's current resourceVersion, from a list of something small.
 func (l *load) revision() (string, error) {
 	body, err := l.open(l.clients[0], "/api/v1/namespaces/"+l.namespace+"/configmaps?limit=1")
 	if err != nil {

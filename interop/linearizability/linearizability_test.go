@@ -228,7 +228,7 @@ func check(t *testing.T, s *cluster) {
 
 	mu.Lock()
 	defer mu.Unlock()
-	// What was never answered may take effect until the end of time.
+	// Operations without an answer may take effect at any later time.
 	end := now()
 	unknown := 0
 	for i := range history {

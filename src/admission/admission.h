@@ -38,7 +38,7 @@ class Plugin {
 class ObjectReader {
  public:
   virtual ~ObjectReader() = default;
-  // 404 when there is none. `live`: ask the store, not a cache that may be behind.
+  // 404 if it does not exist. `live`: read from the store, not from a cache that may be behind.
   virtual Task<Value> Get(base::Arena& arena, std::string group, std::string resource, std::string name_space,
                           std::string name, bool live) = 0;
   // All of a namespace ("" for all namespaces, or a cluster-scoped resource), from the cache.
@@ -48,7 +48,7 @@ class ObjectReader {
   // the new one, or nothing to leave it. Conflicts are retried.
   virtual Task<void> UpdateStatus(base::Arena& arena, std::string group, std::string resource, std::string name_space,
                                   std::string name, std::function<std::optional<Value>(Value current)> update) = 0;
-  // May the user do this? For plugins that ask the authorizer (certificates).
+  // Whether the user is authorized. For plugins that check permissions (certificates).
   virtual Awaitable<bool> Allowed(const request::User& user, std::string verb, std::string group, std::string resource,
                                   std::string name_space, std::string name) = 0;
 };
@@ -68,7 +68,7 @@ class Informers {
   virtual HasSynced Follow(std::string group, std::string resource, OnChanges on_changes) = 0;
 };
 
-// What one plugin took, or with an empty name the whole step.
+// Duration of one plugin's call, or with an empty name of the whole admission step.
 struct Observation {
   std::string_view plugin;
   Operation operation;
@@ -85,7 +85,7 @@ class Chain {
 
   explicit Chain(std::vector<std::unique_ptr<Plugin>> plugins, Observer observer = {})
       : plugins_(std::move(plugins)), observer_(std::move(observer)) {}
-  // Runs a second round where a plugin asked for it (attributes.reinvocation).
+  // Runs a second round if a plugin requested it (attributes.reinvocation).
   Task<void> Admit(request::Context& context, Attributes& attributes) const;
   Task<void> Validate(request::Context& context, const Attributes& attributes) const;
   std::vector<std::string> Names() const;
@@ -96,7 +96,7 @@ class Chain {
   // 403 when it is not ready in time.
   static Task<void> AwaitReady(const Plugin& plugin, const Attributes& attributes);
   Time Start() const { return observer_ ? std::chrono::steady_clock::now() : Time(); }
-  // Tells the observer; returns the present.
+  // Reports to the observer; returns the current time.
   Time Observe(std::string_view plugin, Operation operation, bool validating, const meta::Result<void>& result,
                Time since) const;
   std::vector<std::unique_ptr<Plugin>> plugins_;

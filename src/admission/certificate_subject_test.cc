@@ -21,7 +21,7 @@ TEST(CertificateSubject, AllOrganizationsAreRead) {
             (std::vector<std::string>{"a", "system:masters"}));
 }
 
-TEST(CertificateSubject, WhatIsNoRequestIsNotRead) {
+TEST(CertificateSubject, InvalidRequestsAreRefused) {
   EXPECT_EQ(OrganizationsOf(""), std::nullopt);
   EXPECT_EQ(OrganizationsOf(kRequest.substr(0, kRequest.size() / 2)), std::nullopt);
 }

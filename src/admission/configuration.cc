@@ -44,7 +44,7 @@ Outcome<std::shared_ptr<const PluginConfigurations>, std::string> PluginConfigur
   auto file = codec::DecodeYAML(arena, *text);
   if (!file.ok()) return "couldn't get version/kind; json parse error: " + file.error().message;
   const Value config = file->value;
-  // Two plugins had a file format of their own before there was a common one.
+  // Two plugins have legacy file formats, older than AdmissionConfiguration.
   if (config["kind"].is_null() && config["imagePolicy"].is_map()) {
     configurations->sections_["ImagePolicyWebhook"] = config;
     return configurations;

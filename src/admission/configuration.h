@@ -1,4 +1,4 @@
-// The file of --admission-control-config-file: one section per plugin, inline or in a file of its own.
+// The file of --admission-control-config-file: one section per plugin, inline or in a separate file.
 #pragma once
 
 #include <functional>

@@ -21,7 +21,7 @@ using testing::ConfigurationOf;
 
 class ImagePolicy : public ::testing::Test {
  protected:
-  // A backend that answers every review with `status`, and the plugin that asks it.
+  // A backend that answers every review with `status`, and the plugin that calls it.
   void Start(std::string status, std::string settings) {
     answer_ = R"({"apiVersion":"imagepolicy.k8s.io/v1alpha1","kind":"ImageReview","status":)" + std::move(status) + "}";
     peer_ = std::make_unique<ScriptedPeer>([this](ScriptedConnection& connection) {
@@ -105,7 +105,7 @@ TEST_F(ImagePolicy, Denials) {
   EXPECT_EQ(Decide("pods", "{}", kSpec), "converting (v1.Pod) to (v1alpha1.ImageReview): unknown conversion");
 }
 
-TEST_F(ImagePolicy, BackendIsAway) {
+TEST_F(ImagePolicy, UnreachableBackend) {
   const std::uint16_t port = net::testing::RefusingPort();
   Configure(port, R"("defaultAllow":false)");
   const std::string address = "127.0.0.1:" + std::to_string(port);

@@ -123,7 +123,7 @@ TEST(NodeRestriction, Rules) {
     context.user = request::User{.name = "system:node:n", .groups = {"system:nodes"}};
     Attributes attributes = AttributesOf(context.arena, c);
     EXPECT_EQ(testing::Refusal(async::RunNow(plugin->Admit(context, attributes))), c.message);
-    context.user = request::User{.name = "system:node:n"};  // without the group it is no node: not restricted
+    context.user = request::User{.name = "system:node:n"};  // without the group it is not a node: not restricted
     EXPECT_EQ(testing::Refusal(async::RunNow(plugin->Admit(context, attributes))), "");
   }
 }

@@ -488,7 +488,7 @@ TEST(ServiceAccount, MountableSecrets) {
 #undef KS_POD
 }
 
-TEST(LimitRanger, SameViolationOfSeveralContainersIsToldOnce) {
+TEST(LimitRanger, SameViolationOfSeveralContainersIsReportedOnce) {
   FakeReader reader;
   reader.objects["limitranges/ns/l"] =
       R"({"metadata":{"name":"l"},"spec":{"limits":[{"type":"Container","max":{"cpu":"1"},"min":{"memory":"1Mi"}}]}})";

@@ -1,5 +1,5 @@
-// How admission plugins ask for permissions of the requester, with the authorizer's words, and for the resources of a
-// kind. Thread safety: all members from any I/O thread.
+// Interfaces by which admission plugins check permissions of the requester, with the authorizer's reasons, and look up
+// the resources of a kind. Thread safety: all members from any I/O thread.
 #pragma once
 
 #include <string>

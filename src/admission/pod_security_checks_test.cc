@@ -18,7 +18,7 @@ constexpr LevelVersion kRestricted{Level::kRestricted, {}};
 constexpr LevelVersion Baseline(std::int64_t minor) { return {Level::kBaseline, {minor}}; }
 constexpr LevelVersion Restricted(std::int64_t minor) { return {Level::kRestricted, {minor}}; }
 
-// Passes everything that restricted asks for, but for what a case adds.
+// Satisfies the level restricted, apart from the fields of a case.
 #define GOOD R"("runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"})"
 #define GOOD_CONTAINER R"("allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]})"
 
@@ -87,7 +87,7 @@ const Case kCases[] = {
      kRestricted, R"(procMount (container "c" must not set securityContext.procMount to "Unmasked"))"},
 };
 
-TEST(PodSecurityChecks, TellEveryViolation) {
+TEST(PodSecurityChecks, ReportEveryViolation) {
   for (const Case& c : kCases) {
     base::Arena arena;
     const auto pod = object::ParseJSON(arena, c.pod);

@@ -15,7 +15,7 @@ Attributes Create(std::string_view group, std::string_view resource) {
   return attributes;
 }
 
-TEST(QuotaUsage, CountsWhatObjectsUse) {
+TEST(QuotaUsage, CountsUsage) {
   struct Case {
     std::string_view group, resource, object, usage;
   };
@@ -80,7 +80,7 @@ TEST(QuotaUsage, ScopesSelectPods) {
   }
 }
 
-TEST(QuotaUsage, PodsMustSayWhatQuotasLimit) {
+TEST(QuotaUsage, PodsMustSpecifyLimitedResources) {
   base::Arena arena;
   const auto pod = object::ParseJSON(
       arena,

@@ -1,4 +1,4 @@
-// The aggregator as one thing: fed with objects, asked for handlers and documents (upstream's APIAggregator).
+// The aggregator (upstream's APIAggregator): takes objects, gives handlers and documents.
 // Thread safety: all members from any thread; Stop() blocks.
 #pragma once
 

@@ -227,7 +227,7 @@ void Availability::OnAPIService(APIServicePtr service) {
   std::lock_guard lock(impl_->mutex);
   auto& entry = impl_->entries[service->name];
   bool settled = service->local && service->available == kLocal;
-  if (entry.service != nullptr && !service->local) {  // the condition that was written here is no reason to check again
+  if (entry.service != nullptr && !service->local) {  // our own status write does not trigger another check
     APIService before = *entry.service;
     before.available = service->available;
     settled = before == *service;

@@ -43,7 +43,8 @@ class Availability {
   std::shared_ptr<Impl> impl_;
 };
 
-// Availability as far as the tables tell it; "" in `reason` when a probe must decide. For Availability and its test.
+// Availability as far as services and endpoints determine it; "" in `reason` if a probe must decide. For Availability
+// and its test.
 Condition CheckService(const APIService& service, const ServiceTable& services);
 
 }  // namespace keelson::aggregator

@@ -19,7 +19,7 @@ namespace keelson::aggregator {
 struct Backend {
   APIServicePtr service;
   std::shared_ptr<proxy::Transport> transport;
-  std::string error;  // why there is no usable TLS configuration; "" when there is one
+  std::string error;  // why the TLS configuration is unusable; "" if it is usable
 };
 using BackendPtr = std::shared_ptr<const Backend>;
 

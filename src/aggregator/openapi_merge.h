@@ -11,7 +11,7 @@ namespace keelson::aggregator {
 
 // Appends members to `paths` and `definitions` of the document `base`, each with a comma before it: the paths of
 // `remote` below one of `prefixes` (with their slash), and the definitions that those use or that nothing uses. A
-// definition whose name is taken by another one is renamed <name>_v2, _v3, ... One that differs in descriptions or in
+// definition whose name is already in use is renamed <name>_v2, _v3, ... One that differs in descriptions or in
 // x-kubernetes-group-version-kind is the same, and ours stays. References to parameters become the parameters
 // themselves.
 void MergeOpenAPIv2(std::string_view base, const Value& remote, std::span<const std::string> prefixes,

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kDiscoveryTimeout{5};
 
-// Discovery requests have three segments at most: they get a deadline of their own.
+// Discovery requests have three segments at most: they get a shorter deadline.
 bool IsDiscoveryPath(std::string_view path) {
   while (path.starts_with('/')) path.remove_prefix(1);
   while (path.ends_with('/')) path.remove_suffix(1);

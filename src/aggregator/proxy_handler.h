@@ -1,5 +1,5 @@
-// Which requests are for remote API servers, and how they get there (upstream's proxyHandler): identity in X-Remote
-// headers, the answer streamed back, upgrades tunnelled, redirects refused.
+// Proxies requests to remote API servers (upstream's proxyHandler): identity in X-Remote headers, the response streamed
+// back, upgrades tunnelled, redirects refused.
 // Thread safety: all members from any thread.
 #pragma once
 

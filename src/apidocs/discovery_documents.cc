@@ -18,7 +18,7 @@ using schema::Package;
 using schema::Resource;
 using schema::Subresource;
 
-// GA, then beta, then alpha; higher numbers first. What is no Kubernetes version comes last.
+// GA, then beta, then alpha; higher numbers first. Names that are not Kubernetes versions come last.
 struct ParsedVersion {
   int stage = 0;  // 3 GA, 2 beta, 1 alpha, 0 none
   std::int64_t major = 0;

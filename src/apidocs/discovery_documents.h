@@ -19,19 +19,19 @@ struct DiscoveryGroup {
   std::string_view group;
   std::vector<const schema::Package*> versions;
 };
-// What is installed of a version: asked with a resource and "" or a subresource.
+// Whether a resource ("" as subresource) or one of its subresources is installed in a version.
 using IsServed = std::function<bool(const schema::Resource& resource, std::string_view subresource)>;
 
 // The groups of the tables in the order of /apis: by priority, with the core group first; versions by priority.
 // `enabled` says whether a group version is served at all.
 std::vector<DiscoveryGroup> DiscoveryGroups(const std::function<bool(const schema::Package&)>& enabled);
-// What APIService objects say of a built-in group version; 0 where it has none.
+// groupPriorityMinimum and versionPriority of a built-in group version's APIService; 0 if it has no APIService.
 struct APIPriority {
   std::int32_t group = 0;
   std::int32_t version = 0;
 };
 APIPriority PriorityOf(std::string_view group, std::string_view version);
-// "v2" before "v1" before "v1beta2" ... before what is no version, which is sorted by text: true when `a` comes first.
+// Version priority: true if `a` sorts before `b`. "v2" before "v1" before "v1beta2"; other names come last.
 bool ComesBeforeAsVersion(std::string_view a, std::string_view b);
 
 // base64 of the first eight bytes of SHA-256("<group>/<version>/<Kind>") of the version that is stored.

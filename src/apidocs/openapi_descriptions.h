@@ -1,6 +1,6 @@
-// The texts of api/descriptions/*.txt: what a type or a field is, for people. Not for other folders.
-// The texts are constants of the program: their pages are read from the file when OpenAPI is first asked for. Nothing
-// else of them is in memory but an index of the types.
+// The texts of api/descriptions/*.txt: descriptions of types and fields. Not for other folders.
+// The texts are constants of the program: their pages are read from the file at the first OpenAPI request. Only an
+// index of the types is in memory.
 #pragma once
 
 #include <string_view>

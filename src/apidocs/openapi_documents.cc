@@ -42,7 +42,7 @@ class Writer {
   std::string PathMembers() const { return Members(paths_); }
   std::string DefinitionMembers() { return Members(definitions_.Definitions()); }
   void Need(const std::string& name) { definitions_.Need(name); }
-  // The definition is somebody else's.
+  // The definition belongs to another source.
   void Leave(const std::string& name) { definitions_.Leave(name); }
 
   std::string V3() {

@@ -14,7 +14,7 @@ namespace keelson::apidocs {
 
 inline constexpr std::string_view kOpenAPIVersion = "1.36";
 
-// The keys of /openapi/v3, as they stand in paths: "api", "api/v1", "apis/apps/v1", "version".
+// The keys of /openapi/v3, as in paths: "api", "api/v1", "apis/apps/v1", "version".
 std::vector<std::string> OpenAPIv3Keys(std::span<const DiscoveryGroup> groups);
 // One of them; "" for a key that is not there.
 std::string OpenAPIv3Document(std::string_view key, std::span<const DiscoveryGroup> groups,

@@ -128,7 +128,7 @@ TEST_F(OpenAPI, Root) {
 }
 
 // kubectl explain pod.spec.containers is of use.
-TEST_F(OpenAPI, SaysWhatFieldsAre) {
+TEST_F(OpenAPI, FieldsHaveDescriptions) {
   Arena arena;
   const auto document = object::ParseJSON(arena, OpenAPIv3Document("api/v1", groups_));
   const Value schemas = document->Get("components", "schemas");
@@ -142,7 +142,9 @@ TEST_F(OpenAPI, SaysWhatFieldsAre) {
   EXPECT_FALSE(schemas.Get("io.k8s.api.core.v1.Volume", "properties", "emptyDir", "description").as_string().empty());
 }
 
-TEST_F(OpenAPI, TheSameEachTime) { EXPECT_EQ(ETagOf(OpenAPIv2Document(groups_)), ETagOf(OpenAPIv2Document(groups_))); }
+TEST_F(OpenAPI, OutputIsDeterministic) {
+  EXPECT_EQ(ETagOf(OpenAPIv2Document(groups_)), ETagOf(OpenAPIv2Document(groups_)));
+}
 
 }  // namespace
 }  // namespace keelson::apidocs

@@ -1,5 +1,5 @@
-// What the API offers, as OpenAPI describes it, before it is written in a version of that format: operations by path,
-// and which definitions they speak of. Made from the tables.
+// OpenAPI model of the API, independent of the OpenAPI version (2 or 3): operations by path, and the definitions they
+// refer to. Made from the tables.
 #pragma once
 
 #include <map>

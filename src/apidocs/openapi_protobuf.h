@@ -1,4 +1,4 @@
-// OpenAPI in the protobuf form that client-go asks for: gnostic's openapi.v2.Document and openapi.v3.Document.
+// OpenAPI in the protobuf form that client-go requests: gnostic's openapi.v2.Document and openapi.v3.Document.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace keelson::apidocs {
 
-// The same document as `json`, which is one of ours (OpenAPIv2Document); "" for what is no JSON.
+// The same document as `json`, which is one of ours (OpenAPIv2Document); "" if it is not JSON.
 std::string OpenAPIv2Protobuf(std::string_view json);
 // The same of OpenAPIv3Document.
 std::string OpenAPIv3Protobuf(std::string_view json);

@@ -20,7 +20,7 @@ using schema::Type;
 constexpr std::string_view kMetaPrefix = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 constexpr std::string_view kVersionInfo = "io.k8s.apimachinery.pkg.version.Info";
 
-// Types that are no structs in the tables and have a definition of their own.
+// Types that are not structs in the tables but have a definition.
 std::string WellKnown(const Type& type) {
   switch (type.kind) {
     case Kind::kTime:
@@ -68,7 +68,7 @@ constexpr FieldOf kZeroIsSaid[] = {
 constexpr std::string_view kClaimResourceStatuses[] = {"ControllerResizeInProgress", "ControllerResizeInfeasible",
                                                        "NodeResizeInProgress", "NodeResizeInfeasible",
                                                        "NodeResizePending"};
-// Without a description upstream, so their references stand bare.
+// Fields without a description upstream, so their references are not wrapped.
 constexpr FieldOf kBareReferences[] = {{"apiextensions/v1", "JSONSchemaProps", "*"},
                                        {"networking/v1", "IngressRule", "http"}};
 constexpr FieldOf kGranularIsSaid[] = {{"core/v1", "PersistentVolumeSpec", "claimRef"},
@@ -238,13 +238,13 @@ Value DefinitionWriter::DefineStruct(const schema::Struct& type) {
   return value;
 }
 
-// Which kinds a type is. Options and events are in every group version.
+// x-kubernetes-group-version-kind of a type. Options and events are in every group version.
 Value DefinitionWriter::KindsOf(const schema::Struct& type) {
   Value kinds = Value::List(arena_);
   const bool everywhere = type.package == "meta/v1" && (type.name == "DeleteOptions" || type.name == "WatchEvent");
   std::vector<std::pair<std::string_view, std::string_view>> versions;
   if (everywhere) {
-    // Every group version that the API machinery knows, also those that are no longer served.
+    // Every group version that apimachinery registers, also those that are no longer served.
     static constexpr std::string_view kElsewhere[] = {"apidiscovery.k8s.io", "apiserver.config.k8s.io", "audit.k8s.io"};
     for (const schema::Package* package : Tables()) {
       if (!package->serves || std::ranges::find(kElsewhere, package->group) != std::end(kElsewhere)) continue;
@@ -278,8 +278,8 @@ Value DefinitionWriter::KindsOf(const schema::Struct& type) {
   return kinds;
 }
 
-// `described`: a description stands beside it, so a reference needs its wrapper in v3. `zero_default`: the zero value
-// is said.
+// `described`: it has a description, so a reference needs its wrapper in v3. `zero_default`: write the zero value as
+// default.
 Value DefinitionWriter::TypeValue(const Type& type, bool described, bool zero_default) {
   const bool v3 = format_ == OpenAPIFormat::kV3;
   Value value = Map();

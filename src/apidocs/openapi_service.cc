@@ -23,7 +23,7 @@ constexpr std::string_view kProtobufV2Old = "application/com.github.proto-openap
 constexpr std::string_view kProtobufV3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 constexpr std::string_view kProtobufV3Old = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
 
-// JSON is asked for by name, by a wildcard, or by saying nothing; protobuf by either of its names.
+// JSON for its media type, a wildcard or no Accept header; protobuf for either of its media types.
 Form FormOf(std::string_view accept, bool v2) {
   if (base::Trim(accept).empty()) return Form::kJSON;
   for (const std::string_view clause : base::Split(accept, ',')) {
@@ -180,7 +180,7 @@ OpenAPIService::Response OpenAPIService::Root(const Request& request) const {
   return response;
 }
 
-// The members that the source adds stand at the end of `paths` and of `definitions`.
+// The members of the source are at the end of `paths` and of `definitions`.
 std::shared_ptr<OpenAPIService::Document> OpenAPIService::V2(Time now) const {
   const auto fragments = source_ ? source_->Discovery() : nullptr;
   if (!fragments || fragments->groups.empty()) return nullptr;
@@ -231,7 +231,7 @@ std::shared_ptr<OpenAPIService::Document> OpenAPIService::FromSource(std::string
   return document;
 }
 
-// Documents that were asked for, up to kSourceDocumentBytesMax of JSON; all are forgotten when one more does not fit.
+// Requested documents, up to kSourceDocumentBytesMax of JSON; all are dropped when one more does not fit.
 void OpenAPIService::Keep(const std::shared_ptr<Document>& document) const {
   if (const auto before = from_source_.find(document->key); before != from_source_.end()) {
     from_source_bytes_ -= before->second->json.size();

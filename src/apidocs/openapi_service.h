@@ -1,6 +1,6 @@
-// /openapi/v2, /openapi/v3 and /openapi/v3/<key>: which answer a request gets, with its headers. Knows no sockets.
-// Documents of built-in groups are made when first asked for and kept; those of a source that comes and goes are made
-// of its fragments. Thread safety: const members from any thread.
+// /openapi/v2, /openapi/v3 and /openapi/v3/<key>: responses with their headers, independent of sockets. Knows no
+// sockets. Documents of built-in groups are made at the first request and kept; those of dynamic sources are assembled
+// from their fragments. Thread safety: const members from any thread.
 #pragma once
 
 #include <chrono>
@@ -65,7 +65,7 @@ class OpenAPIService {
   mutable std::mutex mutex_;      // of what is below
   mutable std::shared_ptr<Document> whole_v2_;
   mutable std::uint64_t whole_v2_generation_ = 0;
-  mutable std::map<std::string, std::shared_ptr<Document>, std::less<>> from_source_;  // those that were asked for
+  mutable std::map<std::string, std::shared_ptr<Document>, std::less<>> from_source_;  // those requested so far
   mutable std::size_t from_source_bytes_ = 0;                                          // of their JSON
   std::map<std::string, std::unique_ptr<Document>, std::less<>> v3_;                   // by key
 };

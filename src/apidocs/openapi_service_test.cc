@@ -174,7 +174,7 @@ TEST_F(OpenAPIServiceTest, DocumentsOfASourceAreKeptUpToABound) {
   }
 }
 
-TEST_F(OpenAPIServiceTest, ManyAtOnceGetTheSame) {
+TEST_F(OpenAPIServiceTest, ConcurrentRequestsShareOneDocument) {
   std::vector<std::string> etags(4);
   {
     std::vector<std::jthread> threads;

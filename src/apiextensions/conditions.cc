@@ -33,7 +33,7 @@ Condition Approval(std::string_view annotation) {
 
 using Used = std::set<std::string, std::less<>>;
 
-// Copies the requested name into `accepted` unless somebody else has it; the message of that.
+// Copies the requested name into `accepted` unless another definition has it; returns the conflict's message.
 std::string AcceptOne(base::Arena& arena, const Value& requested, Value accepted, std::string_view key,
                       const Used& used) {
   const std::string_view name = requested[key].as_string();

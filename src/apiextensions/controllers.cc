@@ -78,7 +78,7 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
   std::mutex mutex;
   std::deque<std::string> queue;  // names
   std::set<std::string, std::less<>> queued;
-  std::set<std::string, std::less<>> finalizing;                     // whose instances are being deleted now
+  std::set<std::string, std::less<>> finalizing;                     // definitions whose instances are being deleted
   std::map<std::string, std::set<std::string>, std::less<>> groups;  // names of definitions
 
   void Enqueue(const std::string& name) {
@@ -175,7 +175,7 @@ Awaitable<bool> Controllers::Impl::Write(std::shared_ptr<Impl> impl, std::string
     const Value next = old->Clone(arena);
     if (old->Get("metadata", "uid").as_string() != uid || !change(arena, next, now)) co_return true;
     StatusFields().Update(arena, *old, next, "kube-apiserver", now);
-    // `next` has the version that was read: a change by anybody else in between is a conflict.
+    // `next` has the version that was read: a concurrent change is a conflict.
     const auto updated = registry::UpdateBy([next](Value) -> meta::Result<Value> { return next; });
     auto written = co_await impl->definitions->Update(*context, name, updated, nullptr, nullptr,
                                                       {.endpoint = {registry::Endpoint::Part::kStatus}});

@@ -20,7 +20,8 @@ namespace keelson::apiextensions {
 class Controllers {
  public:
   struct Options {
-    // Established is set so long after the names were accepted: 5 s where several servers run, so that all know them.
+    // Delay between accepted names and the condition Established: 5 s with several servers, so that all have seen the
+    // names.
     std::chrono::milliseconds establishing_delay{0};
     // Whether a spec.conversion.webhook can be called: its CA bundle is one. Empty: every one can.
     std::function<bool(const Value& webhook)> usable_webhook;

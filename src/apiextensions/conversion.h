@@ -49,7 +49,7 @@ std::string ReviewText(const WebhookConversion& conversion, std::string_view uid
                        std::string_view api_version);
 struct ReviewError {
   std::string text;
-  bool whole = false;  // else it stands behind `conversion webhook for <gvk> `
+  bool whole = false;  // else it follows `conversion webhook for <gvk> `
   ConversionFailure failure = ConversionFailure::kInvalidObject;
 };
 // Checks the review in `body` and takes the converted objects out of it.

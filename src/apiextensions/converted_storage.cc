@@ -71,8 +71,8 @@ meta::Result<ObjectPtr> Wrap(const View& view, base::Arena& arena, Value value, 
                                                   *std::move(stored), *std::move(attributes)));
 }
 
-// The objects in the view's version, in their order. What was converted is remembered for watches, of which many show
-// the same object; a read asks the webhook, as upstream's does.
+// The objects in the view's version, in their order. Converted objects are cached for watches, of which many show the
+// same object; a read calls the webhook, as upstream's does.
 Awaitable<meta::Result<std::vector<ObjectPtr>>> ToView(ViewPtr view, std::vector<ObjectPtr> objects,
                                                        telemetry::Span span = {}) {
   auto arena = std::make_shared<base::Arena>();
@@ -135,7 +135,7 @@ Awaitable<meta::Result<storage::Updated>> UpdateInView(ViewPtr view, std::shared
   }
   KS_CO_TRY(storage::Updated updated, co_await update(existing));
   if (updated.action == storage::Updated::Action::kLeave) co_return updated;
-  // The revision that the request named was checked by `update`; it is no part of what is converted.
+  // The request's resourceVersion was checked by `update`; it is not converted.
   updated.object["metadata"].Erase("resourceVersion");
   KS_CO_TRY(updated.object, co_await ToStorage(view, arena, updated.object, span));
   co_return updated;

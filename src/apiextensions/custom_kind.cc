@@ -10,8 +10,8 @@
 namespace keelson::apiextensions {
 namespace {
 
-// Memory of compiled rules by that of their schema: 29 on average of 49 schemas of well-known projects. What serves a
-// resource besides its schemas is an estimate.
+// Memory of compiled rules by that of their schema: 29 on average of 49 schemas of well-known projects. The serving
+// state besides the schemas is an estimate.
 constexpr std::size_t kRulesFactor = 30;
 constexpr std::size_t kServingBytes = 24 * 1024;
 constexpr std::size_t kServedVersionBytes = 8 * 1024;

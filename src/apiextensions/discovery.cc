@@ -350,7 +350,7 @@ std::string_view FirstModel(std::string_view models) {
 
 }  // namespace
 
-// Versions whose path or model a built-in kind has are left out: a document with a name twice is none.
+// Versions whose path or model a built-in kind has are left out: duplicate names make a document invalid.
 void DiscoveryDocuments::AppendOpenAPIv2To(std::string_view base, std::string& paths, std::string& definitions) const {
   std::vector<DefinitionPtr> all;
   {

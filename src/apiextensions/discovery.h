@@ -1,5 +1,5 @@
-// Custom resources in discovery and OpenAPI: fragments per group, made again when somebody asks after one of the
-// group's definitions changed. Thread safety: all members from any thread.
+// Custom resources in discovery and OpenAPI: fragments per group, rebuilt at the first request after one of the group's
+// definitions changed. Thread safety: all members from any thread.
 #pragma once
 
 #include <map>
@@ -44,7 +44,7 @@ class DiscoveryDocuments final : public apidocs::DiscoverySource {
   const std::shared_ptr<registry::Store> definitions_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, Group, std::less<>> groups_;
-  mutable std::set<std::string, std::less<>> changed_;  // groups whose fragments are to be made again
+  mutable std::set<std::string, std::less<>> changed_;  // groups whose fragments are out of date
   mutable std::shared_ptr<const apidocs::DiscoveryFragments> fragments_ =
       std::make_shared<const apidocs::DiscoveryFragments>();
 };

@@ -24,8 +24,8 @@ struct TableEntry::Lazy final : CompiledBudget::Member {
   std::string failure;  // why it could not be made; under the mutex
 
  private:
-  // A resource with a request or a watch stays. One that a request finds at this very moment serves it as one whose
-  // definition changes does.
+  // A resource with a request or a watch is kept. A request that finds it at this moment is served as one during a
+  // change of the definition.
   bool Drop() const override {
     const std::unique_lock lock(mutex, std::try_to_lock);
     if (!lock) return false;

@@ -1,5 +1,5 @@
 // Requests for custom resources (upstream's crdHandler). Definitions are an immutable tree behind an atomic reference:
-// finding one takes no lock. What a definition needs to be served is made with its first request.
+// finding one takes no lock. Storage, codecs and handlers of a definition are made at its first request.
 // Thread safety: Handle() and readers from any thread; Update() and Remove() by one writer at a time.
 #pragma once
 
@@ -48,11 +48,11 @@ class Handler {
 
   DefinitionPtr Find(std::string_view name) const;
   std::vector<DefinitionPtr> All() const;  // by name
-  // The serving state of a CustomResourceDefinition, made on first use and dropped under CompiledBudget while nobody
-  // uses it. Null when there is no such definition; the error tells why its schemas cannot be used.
+  // The serving state of a CustomResourceDefinition, made on first use and dropped under CompiledBudget while unused.
+  // Null if the definition does not exist; the error says why its schemas are unusable.
   Outcome<ServingUse, std::string> ServingOf(std::string_view name) const;
 
-  // Asked for /apis/<group> and /apis/<group>/<version>.
+  // Serves /apis/<group> and /apis/<group>/<version>.
   using Discovery = std::function<std::optional<http::Response>(const endpoints::Exchange& exchange,
                                                                 std::string_view group, std::string_view version)>;
   void SetDiscovery(Discovery discovery);  // before serving

@@ -16,7 +16,7 @@ namespace keelson::apiextensions {
 std::shared_ptr<const registry::REST> NewScaleREST(CustomKindPtr kind, VersionKindPtr version,
                                                    std::shared_ptr<const registry::Store> parents,
                                                    const schema::Struct& type);
-// Bodies that are no Scale get upstream's one text, whatever is wrong with them.
+// Bodies that are not a Scale get upstream's single error text, whatever is wrong with them.
 endpoints::KindCodecPtr ScaleCodec();
 // The columns of a Scale's Table.
 std::vector<schema::Column> ScaleColumns();

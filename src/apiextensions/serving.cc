@@ -59,7 +59,7 @@ std::shared_ptr<endpoints::Scope> NewScope(const ServingConfig& config, const re
   scope->list_kind = {version->kind.group, version->kind.version, resource->list_kind};
   scope->resource = {kind.resource.group, version->kind.version, kind.resource.resource};
   scope->namespaced = version->namespaced;
-  // Columns have a description of their own unless there were none: then the only one is Age.
+  // Columns have their descriptions unless none were declared: then the only one is Age.
   const auto& definitions = version->columns.definitions();
   scope->columns = ColumnsOf(version->columns, definitions.size() != 2 || !definitions[1].description.empty());
   scope->rest = store;

@@ -24,11 +24,11 @@
 
 namespace keelson::apiextensions {
 
-// What all custom resources have in common.
+// Configuration shared by all custom resources.
 struct ServingConfig {
   server::ResourceStorage* storage = nullptr;  // must outlive everything served
   std::shared_ptr<const admission::Chain> admission;
-  std::shared_ptr<auth::Authorizer> authorizer;                // asked for `create` when PUT or apply creates
+  std::shared_ptr<auth::Authorizer> authorizer;                // checked for `create` when PUT or apply creates
   std::shared_ptr<auth::Authorizer> unsafe_delete_authorizer;  // null: the gate is off
   int delete_collection_workers = 1;
   std::chrono::seconds min_request_timeout{1800};

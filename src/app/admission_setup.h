@@ -1,4 +1,4 @@
-// The admission chain that the flags ask for.
+// Builds the admission chain from the flags.
 #pragma once
 
 #include <memory>

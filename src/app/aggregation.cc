@@ -225,7 +225,7 @@ void Aggregation::Install(server::GenericAPIServer& chain, controlplane::Resourc
       });
   chain.SetListedPathProvider([aggregator = aggregator_.get()] { return aggregator->ListedPaths(); });
   for (const auto* info : chain.AllGroups()) {
-    if (info->group == kGroup) continue;  // it has no APIService of its own
+    if (info->group == kGroup) continue;  // apiregistration itself has no APIService
     for (const auto& version : info->versions) {
       const std::string name = version->version() + "." + version->group();
       const auto known = std::ranges::any_of(schema::VersionPriorities(), [&](const auto& row) {

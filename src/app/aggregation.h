@@ -34,8 +34,8 @@ class Aggregation {
   ~Aggregation();
 
   aggregator::Aggregator& aggregator() { return *aggregator_; }
-  // Informers, and the question before every request. Before serving, once the chain has its storage, which must
-  // outlive this. `before` (may be empty) is asked before the aggregator is.
+  // Adds informers and the handler that runs before every request. Call before serving, once the chain has its storage,
+  // which must outlive this. `before` (may be empty) runs before the aggregator's handler.
   void Install(server::GenericAPIServer& chain, controlplane::ResourceStorage& storage,
                server::GenericAPIServer::Preemption before);
   void AddHealthChecks(server::HealthChecks& health);
@@ -65,7 +65,7 @@ class Aggregation {
   mutable std::mutex mutex_;
   bool registering_ = false;                                      // all informers have synced
   std::map<std::string, std::vector<GroupVersion>> definitions_;  // by CRD: what it serves
-  std::map<std::string, std::multiset<GroupVersion>> wanted_;     // by APIService: who wants it
+  std::map<std::string, std::multiset<GroupVersion>> wanted_;     // by APIService: the owners that want it
   std::vector<std::string> built_in_;                             // APIServices of the server's own group versions
 };
 

@@ -1,4 +1,4 @@
-// Service account tokens as the options ask for them: the signer and the keys that verify, from files or from an
+// Service account tokens as configured by the options: the signer and the verification keys, from files or from an
 // external signer. Called once at the start.
 #pragma once
 

@@ -273,7 +273,7 @@ Outcome<std::shared_ptr<auth::TokenAuthenticator>, Error> MakeJWTAuthenticators(
   return std::shared_ptr<auth::TokenAuthenticator>(made);
 }
 
-// The webhook with a cache of its own: its answers are kept for longer, refusals too.
+// The webhook with a separate cache: its results are kept for longer, failures too.
 Outcome<std::shared_ptr<auth::TokenAuthenticator>, Error> MakeTokenWebhook(const AuthenticationOptions& options,
                                                                            AuthenticationParts& parts,
                                                                            std::shared_ptr<http::Transport> transport) {

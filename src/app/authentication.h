@@ -1,5 +1,5 @@
-// Authentication as the options ask for it: every authenticator, the files they follow, and the start errors of bad
-// files. Called once at the start; changed files are taken while the server runs.
+// Authentication as configured by the options: every authenticator, the files they follow, and the start errors of bad
+// files. Called once at the start; changed files are loaded while the server runs.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class TimeZones;  // cel/temporal.h
 }
 namespace keelson::app {
 
-// What authentication needs of the rest of the server. All of it must outlive the authenticator.
+// Dependencies of the authenticators on the rest of the server. All of it must outlive the authenticator.
 struct AuthenticationParts {
   async::IOPool& io;
   std::shared_ptr<http::Transport> transport;  // of token webhooks and issuers

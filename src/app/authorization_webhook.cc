@@ -28,8 +28,8 @@ CallResult ResultOf(const webhook::Error& error) {
   return timeout ? CallResult::kTimeout : CallResult::kError;
 }
 
-// One attempt. Its result in `answer` includes that of reading the review: an answer that is no review counts as an
-// error, as upstream counts it, and is not tried again.
+// One attempt. Its result in `answer` includes that of reading the review: a response that is not a review counts as an
+// error, as upstream, and is not retried.
 Awaitable<Answered> CallOnce(std::shared_ptr<const Target> target, base::SharedBytes body,
                              async::CancellationPtr cancellation,
                              std::shared_ptr<auth::WebhookAuthorizer::Answer> answer) {

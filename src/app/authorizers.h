@@ -1,6 +1,6 @@
-// The chain of authorizers that flags or an AuthorizationConfiguration file ask for. The file is followed: a new text
-// takes effect as a whole, or not at all with a message in the log. Thread safety: New() and Reload() by one thread at
-// a time; authorizer() from any thread.
+// The chain of authorizers configured by flags or by an AuthorizationConfiguration file. The file is followed: a new
+// text takes effect as a whole, or is logged and ignored. Thread safety: New() and Reload() by one
+// thread at a time; authorizer() from any thread.
 #pragma once
 
 #include <functional>
@@ -68,7 +68,7 @@ class Authorizers {
   std::shared_ptr<auth::ReloadableAuthorizer> authorizer_;
 };
 
-// The configuration that flags stand for (upstream's BuildAuthorizationConfiguration).
+// The configuration equivalent to the flags (upstream's BuildAuthorizationConfiguration).
 AuthorizationConfiguration ConfigurationOf(const AuthorizationOptions& options);
 
 }  // namespace keelson::app

@@ -18,7 +18,7 @@ struct CommandEnvironment {
   std::ostream& out;
   std::ostream& err;
   std::string commands;             // the subcommands, for --help
-  std::size_t columns = 0;          // the terminal's width; 0 when the output is no terminal
+  std::size_t columns = 0;          // the terminal's width; 0 if the output is not a terminal
   Dialect dialect = Dialect::kLog;  // of failures
 };
 

@@ -176,7 +176,7 @@ Outcome<void, Error> CompleteWatchCacheSizes(CompletedOptions& c) {
 Outcome<void, Error> CompleteConsole(CompletedOptions& c) {
   KeelsonOptions& own = c.options.keelson;
   if (c.embedded && !c.Changed("console")) own.console = true;
-  // Pages are fetched by somebody who is not signed in: without anonymous requests a link leads nowhere.
+  // Pages are fetched before sign-in: a link needs anonymous requests.
   const bool possible = c.embedded && own.console && c.options.authentication.anonymous_allow;
   if (!c.Changed("console-links")) own.console_links = possible;
   if (own.console_links && !possible)

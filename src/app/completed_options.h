@@ -1,5 +1,5 @@
-// Options with every default filled in, and the checks on them. docs/flags.md tells what the embedded default fills in
-// by itself.
+// Options with every default filled in, and the checks on them. docs/flags.md lists the values that the embedded
+// default fills in.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ struct CompletedOptions {
   ServerRunOptions options;
   FeatureGates features;
   bool embedded = true;  // no --etcd-servers: the store, and what is unset below, live in --data-dir
-  // Which of the credentials the embedded default makes itself because no flag names them.
+  // Credentials that the server generates itself because no flag names them.
   bool own_serving_cert = false, own_client_ca = false, own_service_account_keys = false;
   bool self_signed_serving_cert = false;  // --cert-dir, as upstream
   bool issues_tokens = false;             // issuer and signing key are there

@@ -11,7 +11,7 @@ std::string Words(const std::vector<CompletionWord>& words) {
   return text;
 }
 
-// The first sentence, fit to stand between single quotes.
+// The first sentence, escaped for single quotes.
 std::string Help(const CompletionWord& word) {
   std::string text = word.help.substr(0, word.help.find('\n'));
   if (const auto stop = text.find(". "); stop != std::string::npos) text.resize(stop);

@@ -18,7 +18,7 @@ std::string Identity() {
   return std::string(hostname) + "_" + base::Random::Real().UUID();
 }
 
-// What clients verify the serving certificate with: our authority, or else the certificate itself with its chain.
+// The CA bundle for clients of the serving certificate: our authority, or else the certificate itself with its chain.
 std::string RootCAFile(const CompletedOptions& completed, const DataDir* folder) {
   if (completed.own_serving_cert && folder != nullptr) return folder->pki_path() + "/ca.crt";
   return completed.options.secure_serving.cert_file;

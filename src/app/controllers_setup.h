@@ -1,4 +1,4 @@
-// The embedded controllers as the options ask for them.
+// The embedded controllers as configured by the options.
 #pragma once
 
 #include <memory>

@@ -29,7 +29,7 @@ Outcome<void, Error> TakeFromOthers(const std::string& path) {
   if ((info.st_mode & S_ISVTX) != 0) {
     return Error("cannot use data folder " + path + ": every user may write to it; name a folder of the server's own");
   }
-  // Nobody else reaches what is in a closed folder; certificates in it may be readable.
+  // Other users cannot enter a folder of mode 0700; certificates in it may be readable.
   if ((info.st_mode & kOthers) == 0) return {};
   const auto mend = [&](const std::string& name, mode_t mode) -> Outcome<void, Error> {
     if ((mode & kOthers) == 0) return {};

@@ -29,7 +29,7 @@ class DataDirTest : public ::testing::Test {
   const mode_t umask_ = ::umask(022);
 };
 
-TEST_F(DataDirTest, FolderThatOthersCanReadIsMended) {
+TEST_F(DataDirTest, ReadableFolderIsMadePrivate) {
   const std::string data = folder_ + "/data";
   std::filesystem::create_directories(data + "/store/db");
   std::ofstream(data + "/store/db/000004.log") << "a secret";
@@ -43,7 +43,7 @@ TEST_F(DataDirTest, FolderThatOthersCanReadIsMended) {
   EXPECT_EQ(Mode(data + "/store/db/000004.log"), 0600u);
 }
 
-TEST_F(DataDirTest, FolderOfEverybodyIsRefused) {
+TEST_F(DataDirTest, WorldWritableFolderIsRefused) {
   const std::string data = folder_ + "/tmp";
   std::filesystem::create_directories(data);
   ASSERT_EQ(::chmod(data.c_str(), 01777), 0);

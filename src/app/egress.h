@@ -25,8 +25,8 @@ class EgressSelector {
 
   // For `cluster`, `controlplane` or `etcd`; null: directly.
   net::DialerPtr Lookup(std::string_view name) const;
-  // A socket of this process that leads to a target by way of the proxy for etcd; null where etcd is reached directly.
-  // It runs on threads of its own, because the store outlives the others.
+  // A socket of this process that forwards to a target through the egress proxy for etcd; null if etcd is reached
+  // directly. It runs on its own threads, because the store outlives the others.
   Outcome<std::unique_ptr<net::DialForwarder>, Error> ForwardToEtcd(net::DialTarget target) const;
 
  private:

@@ -36,7 +36,7 @@ egressSelections:
   EXPECT_EQ((*parsed)[2].url, "http://127.0.0.1:3128");
 }
 
-TEST(EgressSelectorConfiguration, RefusesInUpstreamsWords) {
+TEST(EgressSelectorConfiguration, ErrorsEqualUpstream) {
   const std::string invalid = "failed to validate egress selector configuration: ";
   struct Case {
     std::string text;

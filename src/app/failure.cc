@@ -20,7 +20,7 @@ void TellProblems(const std::vector<std::string>& problems, Dialect dialect) {
   for (const std::string& problem : problems) std::fprintf(stderr, "Error: %s\n", problem.c_str());
 }
 
-// In a log the hint comes first: who looks for the reason looks at the last line.
+// In a log the hint comes first: users look for the reason in the last line.
 void TellFailure(const Error& error, Dialect dialect) {
   const std::string& hint = error.hint();
   if (!hint.empty() && dialect == Dialect::kLog) log::Info("Hint", "text", hint);

@@ -1,4 +1,4 @@
-// Feature gates: the 242 names kube-apiserver v1.36 knows, with stage, default and lock, and which of them are on.
+// Feature gates: the 242 gates of kube-apiserver v1.36 with stage, default and lock, and their current values.
 // Thread safety: const members from any thread; Set() at start only.
 #pragma once
 
@@ -16,9 +16,9 @@ namespace keelson::app {
 enum class Stage : std::uint8_t { kAlpha, kBeta, kGA, kDeprecated };
 std::string_view ToString(Stage stage);  // "ALPHA", "BETA", "", "DEPRECATED"; as in kubernetes_feature_enabled
 
-// What a gate does here. kNone: nothing in an API server, it is accepted because upstream accepts it (kubelet,
-// scheduler, clients). kUnbuilt: it would have an effect upstream that is not built here, so it can only keep its
-// default.
+// Effect of a gate in this server. kNone: no effect in an API server; accepted because upstream accepts it
+// (kubelet, scheduler, clients). kUnbuilt: its upstream effect is not implemented here, so only the default is
+// accepted.
 enum class Effect : std::uint8_t { kNone, kBuilt, kUnbuilt };
 
 struct FeatureGate {

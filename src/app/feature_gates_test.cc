@@ -58,7 +58,7 @@ TEST(FeatureGates, SetAndToggle) {
   EXPECT_FALSE(all->unbuilt.empty());
 }
 
-TEST(FeatureGates, UnbuiltOnesAreSaid) {
+TEST(FeatureGates, UnbuiltGatesAreReported) {
   FeatureGates gates;
   auto set = gates.Set({{"", {"CoordinatedLeaderElection=true", "WatchList=true", "RetryGenerateName=true"}}});
   ASSERT_TRUE(set.ok());

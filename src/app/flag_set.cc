@@ -232,7 +232,7 @@ std::string FlagSet::Usage(std::size_t columns) const {
       width = std::max(width, LeftColumn(flag).size());
     }
     if (shown.empty()) continue;
-    // On a terminal every description stands below its flag, as upstream has it: the left column takes the whole line.
+    // On a terminal every description is below its flag, as upstream has it: the left column takes the whole line.
     constexpr std::size_t kNarrow = 24, kFrame = 12;
     if (columns > kNarrow) width = std::max(width, columns - kNarrow + kFrame);
     out += "\n" + std::string(group) + " flags:\n\n";

@@ -24,7 +24,7 @@ struct Flag {
   std::string_view deprecated = {};      // printed on use
   bool hidden = false;                   // not in --help
   std::string_view no_opt_default = {};  // the value of a bare --name; flags without one need a value
-  // Values that ask for nothing that is missing, though the flag's capability is not built ("none", "false").
+  // Values that are accepted though the flag's capability is not built, because they do not use it ("none", "false").
   std::vector<std::string_view> harmless_values = {};
 
   std::string default_text = {};  // filled by FlagSet

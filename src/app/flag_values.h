@@ -49,7 +49,7 @@ ValuePtr Uint(std::uint64_t& field);
 ValuePtr Float64(double& field);
 ValuePtr Float32(float& field);
 ValuePtr Duration(std::chrono::nanoseconds& field);
-ValuePtr IP(std::string& field);       // canonical text; "" stands for none and prints <nil>
+ValuePtr IP(std::string& field);       // canonical text; "" means none and prints <nil>
 ValuePtr StringSlice(Strings& field);  // CSV; the first use replaces the default, later ones append
 ValuePtr StringArray(Strings& field);  // one per use
 ValuePtr Int32Slice(std::vector<std::int32_t>& field);

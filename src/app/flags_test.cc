@@ -32,7 +32,7 @@ std::string ShownType(std::string_view type) {
   return std::string(type);
 }
 
-TEST(Flags, AreUpstreams) {
+TEST(Flags, EqualUpstream) {
   ServerRunOptions options;
   const FlagSet flags = MakeFlags(options);
   const auto rows = ReadTable("src/app/testdata/flags.tsv");
@@ -57,7 +57,7 @@ TEST(Flags, AreUpstreams) {
   }
 }
 
-// What the real server logs for every flag when it is started without any.
+// The values that kube-apiserver logs for every flag at its defaults.
 TEST(Flags, DefaultValuesPrintAsUpstreams) {
   ServerRunOptions options;
   const FlagSet flags = MakeFlags(options);
@@ -73,7 +73,7 @@ TEST(Flags, DefaultValuesPrintAsUpstreams) {
   EXPECT_EQ(seen, 177u);
 }
 
-TEST(Flags, ParseErrorsAreUpstreams) {
+TEST(Flags, ParseErrorsEqualUpstream) {
   struct Case {
     std::vector<std::string> arguments;
     const char* want;
@@ -205,7 +205,7 @@ TEST(Flags, DeprecatedOnesWarnAndWork) {
                 "Flag --enable-logs-handler has been deprecated, Log handler functionality is deprecated"}));
 }
 
-TEST(Flags, UnbuiltCapabilitiesAreSaid) {
+TEST(Flags, UnbuiltCapabilitiesAreReported) {
   ServerRunOptions options;
   FlagSet flags = MakeFlags(options);
   ASSERT_TRUE(flags

@@ -1,4 +1,4 @@
-// Files that may change while the server runs: who wants to know gets the new text.
+// Files that may change while the server runs: subscribers get the new text.
 // Thread safety: Add() before the first Look(); Look() from one thread at a time.
 #pragma once
 
@@ -10,10 +10,10 @@ namespace keelson::app {
 
 class FollowedFiles {
  public:
-  // `take` gets the text when it has become another one than `text`; false when it cannot be used: that is told in the
-  // log once, and what was stays in force.
+  // `take` gets the text when it differs from `text`; false if it is unusable: that is logged once, and the old text
+  // stays in force.
   void Add(std::string path, std::string text, std::function<bool(const std::string& text)> take);
-  // Reads what looks changed (size, time, inode), and everything once in a while whatever it looks like. Blocks on the
+  // Reads the files that changed (size, time, inode), and now and then all of them. Blocks on the
   // disk.
   void Look();
 

@@ -30,7 +30,7 @@ class FollowedFilesTest : public ::testing::Test {
   FollowedFiles files_;
 };
 
-TEST_F(FollowedFilesTest, TellsOfChangesOnce) {
+TEST_F(FollowedFilesTest, ReportsAChangeOnce) {
   files_.Look();
   EXPECT_TRUE(taken_.empty());
   Write("two");
@@ -42,7 +42,7 @@ TEST_F(FollowedFilesTest, TellsOfChangesOnce) {
   EXPECT_EQ(taken_.size(), 1u);
 }
 
-TEST_F(FollowedFilesTest, WhatCannotBeUsedLeavesTheOld) {
+TEST_F(FollowedFilesTest, UnusableTextKeepsTheOldOne) {
   Write("bad");
   files_.Look();
   std::remove(path_.c_str());

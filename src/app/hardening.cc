@@ -11,7 +11,7 @@ void KeepFilesPrivate() { ::umask(S_IRWXG | S_IRWXO); }
 void ForbidCoreDumps() {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
-#if !__has_feature(address_sanitizer)  // whose leak check attaches to its own process
+#if !__has_feature(address_sanitizer)  // its leak check attaches to its own process
   ::prctl(PR_SET_DUMPABLE, 0);         // also where core_pattern is a program, to which the limit does not apply
 #endif
 }

@@ -1,4 +1,4 @@
-// What the process does at its start to keep its secrets to itself.
+// Process hardening at start: keeps secrets out of core dumps and away from debuggers.
 #pragma once
 
 namespace keelson::app {

@@ -1,4 +1,4 @@
-// What the options need to know about the machine, passed in so that tests own it.
+// Facts of the host that option defaults depend on, passed in so that tests can set them.
 #pragma once
 
 #include <string>

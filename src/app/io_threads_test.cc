@@ -8,7 +8,7 @@
 namespace keelson::app {
 namespace {
 
-TEST(IOThreads, AreAsManyAsAskedFor) { EXPECT_EQ(IOThreads(7), 7u); }
+TEST(IOThreads, NumberIsTheFlag) { EXPECT_EQ(IOThreads(7), 7u); }
 
 TEST(IOThreads, DefaultToTheCoresThatMayBeUsed) {
   EXPECT_GE(IOThreads(0), 1u);

@@ -1,4 +1,4 @@
-// The service resolver for what is made before the aggregator, whose resolver it passes on to once there is one.
+// A service resolver for components made before the aggregator; forwards to the aggregator's resolver once that exists.
 #pragma once
 
 #include <atomic>

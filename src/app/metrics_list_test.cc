@@ -1,4 +1,4 @@
-// Which of upstream's metrics are served, and that each has upstream's type, stability and labels.
+// The served subset of upstream's metrics: each has upstream's type, stability and labels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class MetricsList : public ::testing::Test {
   std::optional<endpoints::AdmissionMetrics> admission_;
 };
 
-TEST_F(MetricsList, FamiliesAreUpstreams) {
+TEST_F(MetricsList, FamiliesEqualUpstream) {
   const auto upstream = ReadUpstream();
   ASSERT_GT(upstream.size(), 100u);
   for (const telemetry::Family* const family : registry_.Families()) {

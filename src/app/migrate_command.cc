@@ -50,7 +50,7 @@ struct Flags {
   Side from;
   Side to;
   bool follow = false;
-  std::string egress_selector_config_file;  // whose selection "etcd" is how etcd is dialled
+  std::string egress_selector_config_file;  // its selection "etcd" is used to dial etcd
 };
 
 Outcome<Flags, Error> Parse(const std::vector<std::string>& arguments) {
@@ -90,7 +90,7 @@ Outcome<Flags, Error> Parse(const std::vector<std::string>& arguments) {
   return flags;
 }
 
-// Whom an interrupt stops. The migration lives in a coroutine, the signal comes on a thread of its own.
+// Target of an interrupt. The migration is a coroutine, the signal arrives on another thread.
 struct Interrupt {
   std::mutex mutex;
   bool interrupted = false;

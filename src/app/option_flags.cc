@@ -166,7 +166,7 @@ void AddSecureServing(std::vector<Flag>& rows, SecureServingOptions& o) {
   rows.push_back(
       {kSecureServing, "tls-private-key-file", String(o.private_key_file), kBuilt, "Key of --tls-cert-file."});
   rows.push_back({kSecureServing, "tls-sni-cert-key", NamedCertKeys(o.sni_cert_keys), kBuilt,
-                  "Further certificate and key, chosen by the name a client asks for: cert,key or "
+                  "Further certificate and key, chosen by the server name (SNI) of the client: cert,key or "
                   "cert,key:pattern,pattern. May be repeated."});
 }
 
@@ -256,7 +256,7 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
   rows.push_back({kAuthentication, "authentication-token-webhook-cache-ttl", Duration(o.token_webhook_cache_ttl),
                   kBuilt, "Time the webhook's answers are kept."});
   rows.push_back({kAuthentication, "authentication-token-webhook-config-file", String(o.token_webhook_config_file),
-                  kBuilt, "kubeconfig of the webhook that is asked about bearer tokens."});
+                  kBuilt, "kubeconfig of the webhook that authenticates bearer tokens."});
   rows.push_back({kAuthentication, "authentication-token-webhook-version", String(o.token_webhook_version), kBuilt,
                   "Version of TokenReview to exchange with the webhook."});
   rows.push_back({kAuthentication, "client-ca-file", String(o.client_ca_file), kBuilt,
@@ -302,7 +302,7 @@ void AddAuthentication(std::vector<Flag>& rows, AuthenticationOptions& o) {
       {kAuthentication, "service-account-issuer", StringArray(o.service_accounts.issuers), kBuilt,
        "Issuer of service account tokens, best an https URL. May be repeated: the first signs, all are accepted."});
   rows.push_back({kAuthentication, "service-account-jwks-uri", String(o.service_accounts.jwks_uri), kBuilt,
-                  "URI of the key set told in the discovery document."});
+                  "URI of the key set in the discovery document."});
   rows.push_back({kAuthentication, "service-account-key-file", StringArray(o.service_accounts.key_files), kBuilt,
                   "File with keys that verify service account tokens. May be repeated."});
   rows.push_back({kAuthentication, "service-account-lookup", Bool(o.service_accounts.lookup), kBuilt,
@@ -513,12 +513,12 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
        "may use."});
   rows.push_back({kKeelson, "memory-limit", Int(o.memory_limit_mb), kBuilt,
                   "Megabytes of memory near which requests are answered 429 instead of being served: seats of priority "
-                  "and fairness then also stand for bytes of responses. 0: no limit."});
+                  "and fairness then also count bytes of responses. 0: no limit."});
   rows.push_back({.group = kKeelson,
                   .name = "serve-etcd-api",
                   .value = String(o.serve_etcd_api),
                   .unbuilt = kBuilt,
-                  .usage = "Where the embedded store also answers etcd clients: an address such as 127.0.0.1:2379, or "
+                  .usage = "Address at which the embedded store also serves etcd clients, such as 127.0.0.1:2379, or "
                            "unix:PATH. Without a value: etcd.sock in the data folder, for this user alone. An address "
                            "that is not a loopback address needs --serve-etcd-api-client-ca-file. Empty: off.",
                   .no_opt_default = kOwnSocket});

@@ -1,6 +1,6 @@
-// What the command line asks for: ServerRunOptions, one struct per flag set, named as upstream names them.
-//   ServerRunOptions options;  FlagSet flags = MakeFlags(options);  flags.Parse(...)  →  Complete  →  Validate  →  the
-//   server's config
+// Command line options: ServerRunOptions, one struct per flag set, named as upstream names them.
+//   ServerRunOptions options;  FlagSet flags = MakeFlags(options);
+//   flags.Parse(...)  →  Complete  →  Validate  →  the server's config
 // A plain value: filled at start by one thread, then only read.
 #pragma once
 
@@ -261,8 +261,8 @@ struct ServerRunOptions {
 // The table of all flags, bound to `options`, which must outlive it. In option_flags.cc: one row per flag.
 FlagSet MakeFlags(ServerRunOptions& options);
 
-// One line per flag that is set to something other than its default and whose capability is not built:
-// "--audit-policy-file: audit is not built yet". Sorted by name.
+// One line per flag with a non-default value whose capability is not built: "--audit-policy-file: audit is not built
+// yet". Sorted by name.
 Strings UnbuiltFlags(const FlagSet& flags);
 
 }  // namespace keelson::app

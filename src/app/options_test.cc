@@ -137,7 +137,7 @@ TEST(Complete, Errors) {
   }
 }
 
-TEST(Validate, ErrorsAreUpstreams) {
+TEST(Validate, ErrorsEqualUpstream) {
   struct Case {
     std::vector<std::string> arguments;
     const char* want;

@@ -77,7 +77,7 @@ void TakeDefinitions(registry::Store& store, peerproxy::PeerProxy& proxy, const 
   proxy.OnExclusions(std::move(out));
 }
 
-// Only APIServices of other servers: those of our own groups say nothing about who serves them.
+// Only APIServices of other servers: those of our own groups do not name their server.
 void TakeAPIServices(peerproxy::PeerProxy& proxy, const Changes& changes) {
   std::vector<peerproxy::PeerProxy::ExclusionChange> out;
   for (const auto& change : changes) {

@@ -42,7 +42,7 @@ class Peers {
   // Null without --peer-ca-file: nothing is proxied, others may still proxy to this server.
   std::shared_ptr<peerproxy::PeerProxy> proxy() const { return proxy_; }
   void Install(server::GenericAPIServer& chain);  // its hooks; the groups of the chain are the local ones
-  // Asked before anything else answers in the place of the chain. Empty without a proxy.
+  // Runs before all other handlers of the chain. Empty without a peer proxy. Empty without a proxy.
   server::GenericAPIServer::Preemption preemption() const;
   void Follow(controlplane::SharedInformers& informers, controlplane::ResourceStorage& storage);
   void Start(async::IOPool& io);

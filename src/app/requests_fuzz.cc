@@ -1,7 +1,7 @@
 // The whole HTTP surface: requests go through the handler chain of a complete server in this process, on an empty store
 // in memory, as a cluster administrator. An input is up to kRequestsMax requests, separated by lines "%%": a line with
-// method and target, header lines, an empty line, the body. Every request must be answered, with a status that HTTP
-// knows, within kAnswerTime; the sanitizers judge the rest. KEELSON_FUZZ_TELL=1 prints answers that are 5xx.
+// method and target, header lines, an empty line, the body. Every request must be answered, with a valid HTTP status,
+// within kAnswerTime; the sanitizers judge the rest. KEELSON_FUZZ_TELL=1 prints 5xx responses.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -90,7 +90,7 @@ class Target {
   Target() {
     folder_ = (std::filesystem::temp_directory_path() / "keelson-requests-XXXXXX").string();
     KS_CHECK(mkdtemp(folder_.data()) != nullptr);
-    setenv("TMPDIR", folder_.c_str(), 1);  // the server makes a folder of its own there
+    setenv("TMPDIR", folder_.c_str(), 1);  // the server makes its folder there
     std::promise<http::Handler> ready;
     auto handler = ready.get_future();
     thread_ = std::thread([this, &ready] { Serve(ready); });
@@ -182,7 +182,7 @@ std::optional<http::Request> Parse(std::string_view text) {
   return request;
 }
 
-// Deletes what the inputs made: namespaces of the inputs stay, with the finalizer that nobody removes here.
+// Deletes objects of earlier inputs; namespaces stay, because no controller removes their finalizer here.
 void Clean(Target& target) {
   for (const char* const path :
        {"/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/secrets",

@@ -82,8 +82,8 @@ std::string IdentityOf(const CompletedOptions& completed) {
   return hostname.ok() ? controlplane::ServerIdentity(*hostname) : std::string();
 }
 
-// The parts of the server in the order of their dependence: each uses those above it and is gone before them. What a
-// later step makes is empty until then.
+// The parts of the server in the order of their dependence: each uses those above it and is gone before them. Members
+// made by a later step are empty until then.
 class ServerProcess {
  public:
   ServerProcess(CompletedOptions completed, Signals& signals) : completed_(std::move(completed)), signals_(signals) {}
@@ -511,7 +511,7 @@ Outcome<void, Error> ServerProcess::Start() {
   KS_RETURN_IF_ERROR(StartUpkeep());
   serving_->Start(*std::move(listener_), tls_);
   Step("listener");
-  // What watches the caches begins when they have their first state, which takes milliseconds with the embedded store.
+  // Observers of the caches start after their first state, which takes milliseconds with the embedded store.
   const auto give_up = base::Clock::Real().Monotonic() + options_.generic.storage_initialization_timeout;
   while (!storage_->Ready() && base::Clock::Real().Monotonic() < give_up && !signals_.WaitFor(kPoll)) {
   }

@@ -1,4 +1,4 @@
-// Runs the server that the completed options describe, until it is told to end.
+// Runs the server that the completed options describe, until it is asked to shut down.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ class Serving;
 
 namespace keelson::app {
 
-// Serves until `signals` has the first one, drains, and returns. The error is one line for the user. `on_ready`: called
-// once it is ready, by who wants to send requests from within the process.
+// Serves until the first signal, drains, and returns. The error is one line for the user. `on_ready`: called once the
+// server is ready, for callers that send requests from within the process.
 Outcome<void, Error> Run(CompletedOptions completed, Signals& signals,
                          const std::function<void(server::Serving&)>& on_ready = nullptr);
 

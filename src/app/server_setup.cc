@@ -326,7 +326,7 @@ void TellUsage(const CompletedOptions& completed, const DataDir& folder, bool fi
   std::fputs(text.c_str(), stderr);
 }
 
-// Tells the service manager, where there is one, how far we are.
+// sd_notify: reports the state to the service manager, if there is one.
 void NotifySystemd(const char* state) {
   const char* path = std::getenv("NOTIFY_SOCKET");
   if (path == nullptr || *path == 0) return;

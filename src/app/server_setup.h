@@ -32,8 +32,8 @@ namespace keelson::app {
 
 constexpr std::chrono::seconds kFollowInterval{2};  // how often files are looked at that may change
 
-// The gates that strategies ask for through a plain function. Once, before anything runs; `gates` must live as long as
-// the process serves.
+// Sets the feature gates that strategies read through a plain function. Call once, before anything runs; `gates` must
+// live as long as the process serves.
 void UseFeatureGates(const FeatureGates& gates);
 
 std::vector<kv::Store*> Pointers(const std::vector<std::unique_ptr<kv::Store>>& stores);
@@ -69,7 +69,7 @@ std::unique_ptr<ControlSocket> OpenControl(const std::optional<DataDir>& folder,
 // shown on a terminal only: logs are read by others.
 void TellUsage(const CompletedOptions& completed, const DataDir& folder, bool first_start,
                const NewConsoleLink& new_link);
-// Tells the service manager, where there is one, how far we are.
+// sd_notify: reports the state to the service manager, if there is one.
 void NotifySystemd(const char* state);
 
 }  // namespace keelson::app

@@ -1,4 +1,4 @@
-// SIGTERM and SIGINT as events: the first asks for a graceful end, the second ends the process at once with code 1.
+// SIGTERM and SIGINT as events: the first requests graceful shutdown, the second exits at once with code 1.
 #pragma once
 
 #include <chrono>

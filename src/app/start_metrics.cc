@@ -39,7 +39,7 @@ void RegisterStartMetrics(MetricsRegistry& registry, const CompletedOptions& com
   const VersionInfo info = GetVersionInfo(completed.reported_version);
   registry
       .Gauges({.name = "kubernetes_build_info",
-               .help = "Always 1; the labels tell the version and how the binary was built.",
+               .help = "Always 1; the labels have the version and the build.",
                .stability = Stability::kBeta,
                .labels = {"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version",
                           "compiler", "platform"}})
@@ -48,7 +48,7 @@ void RegisterStartMetrics(MetricsRegistry& registry, const CompletedOptions& com
       .Set(1);
   registry
       .Gauges({.name = "version_info",
-               .help = "Always 1; the labels tell the version of the binary, the one it emulates and the oldest it is "
+               .help = "Always 1; the labels have the version of the binary, the one it emulates and the oldest it is "
                        "compatible with.",
                .stability = Stability::kAlpha,
                .labels = {"binary", "component", "emulation", "min_compat"}})

@@ -1,4 +1,4 @@
-// What the metrics say about the binary and its options, and what the options say about the metrics.
+// Metrics of the binary and its options (version, feature gates), and the options of the metrics endpoint.
 #pragma once
 
 #include "app/completed_options.h"

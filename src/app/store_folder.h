@@ -1,4 +1,4 @@
-// Where the embedded store is, for commands that take a data folder.
+// Path of the embedded store, for commands that take a data folder.
 #pragma once
 
 #include <filesystem>

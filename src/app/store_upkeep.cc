@@ -19,7 +19,7 @@ namespace keelson::app {
 namespace {
 
 constexpr std::chrono::minutes kReloadPeriod{1};
-constexpr std::chrono::seconds kKMSPeriod{1};  // how often it is looked at whether a plugin is to be asked
+constexpr std::chrono::seconds kKMSPeriod{1};  // how often due KMS probes are checked
 constexpr std::chrono::minutes kConsistencyPeriod{5};
 constexpr std::chrono::seconds kWritesPeriod{1};
 constexpr std::chrono::seconds kFirstPoll{1};  // of figures: when the caches are filled
@@ -58,7 +58,7 @@ Outcome<std::unique_ptr<Encryption>, Error> Encryption::New(async::IOPool& io, c
 }
 
 struct StoreUpkeep::Impl {
-  // What is asked of each store.
+  // Maintenance of one store.
   struct Care {
     Care(kv::Store& store, const EtcdOptions& options)
         : health(store, base::Clock::Real(), options.prefix, Millis(options.healthcheck_timeout)),
@@ -112,7 +112,7 @@ struct StoreUpkeep::Impl {
   std::vector<std::unique_ptr<Repeated>> work;  // last: ends first
 };
 
-// What is wrong in a changed file is told, and everything stays as it was.
+// An error in a changed file is logged, and the old configuration stays in force.
 Awaitable<void> StoreUpkeep::Impl::Reload() {
   const std::string& path = options.encryption_provider_config_filepath;
   auto text = co_await files.Run([path] { return ReadSmallFile(path); });

@@ -1,4 +1,4 @@
-// What a server does about its store in the background: encryption at rest, compaction, health, figures.
+// Background maintenance of the server's store: encryption at rest, compaction, health checks, metrics.
 // Thread safety: the owner's.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace keelson::app {
 
-// --encryption-provider-config. Asks KMS plugins once, so that their keys are there when the first object is read.
+// --encryption-provider-config. Calls KMS plugins once, so that their keys are available when the first object is read.
 class Encryption {
  public:
   // Null when the flag is not set. `kms_v1`: the gate KMSv1. All must outlive it.

@@ -7,7 +7,7 @@
 namespace keelson::app {
 namespace {
 
-constexpr std::size_t kWordMax = 80;  // longer words are no slips of the finger
+constexpr std::size_t kWordMax = 80;  // longer words are not typing errors
 
 // Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 std::size_t Distance(std::string_view a, std::string_view b) {

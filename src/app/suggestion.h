@@ -1,4 +1,4 @@
-// The known word that a mistyped one may stand for.
+// The known word closest to a mistyped one.
 #pragma once
 
 #include <span>

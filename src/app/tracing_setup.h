@@ -1,4 +1,4 @@
-// --tracing-config-file: the TracingConfiguration, and the exporter that it asks for.
+// --tracing-config-file: the TracingConfiguration, and its exporter.
 #pragma once
 
 #include <cstdint>

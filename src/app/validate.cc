@@ -136,7 +136,7 @@ void ValidateSecureServing(const SecureServingOptions& o, Strings& errors) {
   }
 }
 
-// What Go's url.Parse says of it; "" for a URL.
+// The error of Go's url.Parse; "" for a URL.
 std::string URLProblem(const std::string& text) {
   const auto url = base::ParseURL(text);
   return url.ok() ? std::string() : url.error();

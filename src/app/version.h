@@ -6,7 +6,7 @@
 
 namespace keelson::app {
 
-// version.Info of /version, by upstream's names. `go_version` and `compiler` tell what really made the binary.
+// version.Info of /version, by upstream's names. `go_version` and `compiler` name the real compiler.
 struct VersionInfo {
   std::string major, minor, emulation_major, emulation_minor, min_compatibility_major, min_compatibility_minor;
   std::string git_version, git_commit, git_tree_state, build_date, go_version, compiler, platform;

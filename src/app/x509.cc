@@ -114,7 +114,7 @@ std::optional<Key> Key::Generate(KeyType type) {
 
 std::optional<Key> Key::Parse(std::string_view pem) {
   const BioHandle bio = Reading(pem);
-  // An encrypted key must not ask on the terminal.
+  // An encrypted key must not prompt on the terminal.
   KeyHandle handle(PEM_read_bio_PrivateKey(bio.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr));
   ERR_clear_error();
   if (handle == nullptr) return std::nullopt;

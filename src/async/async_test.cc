@@ -78,7 +78,7 @@ Awaitable<void> Fly(std::shared_ptr<SingleFlight> flight, SingleFlight::Ration r
   log.push_back((co_await flight->Do(ration, [&] { return Flown(gate, flights); })).value_or("no ration"));
 }
 
-TEST(SingleFlight, SharesWorkUnderWayAndRationsStarts) {
+TEST(SingleFlight, SharesConcurrentWorkAndLimitsStarts) {
   base::FakeClock clock;
   auto flight = std::make_shared<SingleFlight>(
       SingleFlight::Options{.burst = 2, .interval = std::chrono::seconds(10), .clock = &clock});
@@ -152,7 +152,7 @@ TEST(Gate, CloseWaitsForEntries) {
   EXPECT_FALSE(gate.Enter());
 }
 
-TEST(Watchdog, ReportsAThreadThatIsHeldAndThatItAnswersAgain) {
+TEST(Watchdog, ReportsABlockedThreadAndItsRecovery) {
   IOPool pool(2);
   std::mutex mutex;
   std::condition_variable changed;

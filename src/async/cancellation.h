@@ -1,6 +1,6 @@
-// Tells work that nobody waits for its result any more: the client of a request has gone, or its deadline has passed.
-// One Cancellation per request; it is set at most once. Whoever waits for something long (a call out, a queue, a
-// change in storage) registers a callback that ends the wait.
+// Cancels work whose result is no longer needed: the client of a request has gone, or its deadline has passed.
+// One Cancellation per request; it is set at most once. A long wait (a call out, a queue, a change in storage)
+// registers a callback that ends it.
 // Thread safety: all members from any thread. Callbacks run on the cancelling thread and must be quick.
 #pragma once
 

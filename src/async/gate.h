@@ -35,7 +35,7 @@ class Gate {
     ++count_;
     return Entry(this);
   }
-  void Close() {  // lets nobody in any more and waits until all have left
+  void Close() {  // refuses new entries and waits until all have left
     std::unique_lock lock(mutex_);
     closed_ = true;
     empty_.wait(lock, [&] { return count_ == 0; });

@@ -32,7 +32,7 @@ class ParkingLot {
   }
 
  private:
-  // Unlinks one; null for one whose last callback is going at this moment, which destroys the handler itself.
+  // Unlinks one; null for one whose last callback is being destroyed now and destroys the handler itself.
   std::optional<std::shared_ptr<Parked>> Next() {
     std::lock_guard lock(mutex_);
     closed_ = true;

@@ -1,7 +1,7 @@
-// One piece of work for everybody who asks for it at the same time (golang.org/x/sync/singleflight), with a ration:
-// work that strangers can ask for is started only so many times at once after a quiet time, then once per interval.
-// Thread safety: all members from any thread. Ownership: a shared object; work under way keeps it, and goes on when
-// those who wait for it leave.
+// Joins concurrent calls for the same work (golang.org/x/sync/singleflight), with a rate limit: work that
+// unauthenticated clients can cause is started only so many times at once after a quiet time, then once per interval.
+// Thread safety: all members from any thread. Ownership: a shared object; work in progress keeps it, and continues when
+// its waiters leave.
 #pragma once
 
 #include <chrono>

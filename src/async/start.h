@@ -1,4 +1,4 @@
-// Starts a coroutine that nobody waits for.
+// Starts a detached coroutine.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

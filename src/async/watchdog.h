@@ -1,5 +1,5 @@
-// Notices I/O threads that one piece of work holds: nothing else on such a thread goes on meanwhile, not even health
-// checks. Each thread is asked to answer a ping; one that does not in time is reported once, and again when it is free.
+// Detects blocked I/O threads: a handler that runs too long delays everything else on its thread, health checks too.
+// Each thread must answer a ping; one that does not in time is reported once, and again when it is free.
 // Thread safety: constructed and destroyed on one thread; the reports come from a thread of its own.
 #pragma once
 

@@ -273,7 +273,7 @@ TEST_F(BackendTest, BatchModeDropsAboveItsBuffer) {
   EXPECT_EQ(metrics_->errors.With({"buffered"}).value(), 100 - state_->events.size());
 }
 
-TEST_F(BackendTest, BlockingIgnoresErrorsAndStrictTellsThem) {
+TEST_F(BackendTest, BlockingIgnoresErrorsAndStrictReportsThem) {
   state_->fails = true;
   EXPECT_TRUE(Process(*New({.mode = Mode::kBlocking}), NewEvent()));
   EXPECT_FALSE(Process(*New({.mode = Mode::kBlockingStrict}), NewEvent()));
@@ -360,7 +360,7 @@ TEST_F(LogFileTest, CompressesBackups) {
   EXPECT_TRUE(names[0].ends_with(".log.gz"));
 }
 
-TEST_F(LogFileTest, OpenErrorsAreGos) {
+TEST_F(LogFileTest, OpenErrorsEqualGo) {
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "file") << "x";
   auto directory = LogFile::Open({.path = folder_}, clock_);

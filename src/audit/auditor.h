@@ -1,5 +1,5 @@
-// The audit of one server: its policy and its backends; and the audit of one request, which gathers what an event
-// tells.
+// The audit of one server: its policy and its backends; and the audit of one request, which collects the fields of an
+// event.
 #pragma once
 
 #include <memory>
@@ -49,8 +49,8 @@ class RequestAudit {
 // Thread safety: all members from any thread, but for Shutdown().
 class Auditor : public std::enable_shared_from_this<Auditor> {
  public:
-  // Without a policy there are no backends either. `tail` may be null; it gets what the policy records, without a
-  // policy every request.
+  // Without a policy there are no backends either. `tail` may be null; it gets the events that the policy records, or
+  // every request without a policy.
   Auditor(PolicyPtr policy, std::vector<std::unique_ptr<Backend>> backends, std::shared_ptr<Metrics> metrics,
           std::shared_ptr<Tail> tail = nullptr, const base::Clock& clock = base::Clock::Real())
       : policy_(std::move(policy)),
@@ -59,7 +59,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
         tail_(std::move(tail)),
         clock_(clock) {}
 
-  // False: nobody wants an event of any request now.
+  // False: no policy and no follower, so no request needs an event.
   bool active() const { return policy_ != nullptr || (tail_ && tail_->followed()); }
 
   // A request of this context by this method and URI. Null: nothing of it is recorded.

@@ -178,7 +178,7 @@ struct Backend::Impl {
       if (options.mode == Mode::kBatch && (stopping || queue.size() >= options.buffer_size)) return false;
       queue.push_back({std::move(event), std::move(done)});
       queued_weight += weight;
-      // The thread is awake, or was told; it gathers until there are enough for a batch.
+      // The thread is awake or was notified; it collects until there are enough for a batch.
       if (queue.size() != 1 && queue.size() != kBlockingBatch && options.mode != Mode::kBatch) return true;
     }
     wake.notify_one();
@@ -207,7 +207,8 @@ struct Backend::Impl {
     }
   }
 
-  // In blocking mode nobody waits for a local file: waking the thread for each event would cost more than writing it.
+  // In blocking mode requests do not wait for a local file: waking the thread for each event would cost more than
+  // writing it.
   void Gather() {
     std::unique_lock lock(mutex);
     wake.wait(lock, [this] { return stopping || !queue.empty(); });
@@ -223,7 +224,7 @@ struct Backend::Impl {
                            batching ? options.batch_max_wait : std::chrono::nanoseconds(0));
       if (batch.empty()) return;
       if (batching && options.throttle) Throttle();
-      if (!batching && sink->concurrency() > 1) {  // each event is a call of its own, as upstream's callers make them
+      if (!batching && sink->concurrency() > 1) {  // each event is a separate call, as upstream's callers make them
         for (Waiting& waiting : batch) Send({std::move(waiting)});
       } else {
         Send(std::move(batch));

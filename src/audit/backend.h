@@ -69,7 +69,7 @@ class Backend {
   // False only in blocking-strict mode, when the event could not be stored. In blocking mode the event is on its way to
   // the sink in order; the caller waits when too many are.
   Awaitable<bool> ProcessEvent(EventPtr event);
-  // An event whose outcome nobody asks for. Never waits; callers have passed ProcessEvent() or WaitForRoom() before.
+  // Posts an event without reporting the outcome. Never waits; callers have passed ProcessEvent() or WaitForRoom().
   void Post(EventPtr event);
   Awaitable<void> WaitForRoom();
   void Shutdown();

@@ -49,7 +49,7 @@ class RawPayload final : public Payload {
   bool valid_;
 };
 
-// Where in an object the copier is; managedFields are left out of kMetadata only.
+// The copier's position in an object; managedFields are left out of kMetadata only.
 enum class Place : std::uint8_t { kObject, kMetadata, kItems, kRows, kRow, kOther };
 
 Place Inside(Place place, std::string_view key) {

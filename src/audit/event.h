@@ -67,7 +67,7 @@ struct Event {
 
   bool valid() const;
   std::size_t weight() const;
-  // One JSON object without a newline. Items of an EventList have no type of their own.
+  // One JSON object without a newline. Items of an EventList have no apiVersion and kind.
   enum class Form : std::uint8_t { kObject, kItem };
   void WriteJSON(const Emit& emit, Form form = Form::kObject) const;
   std::size_t JSONSize() const;

@@ -100,7 +100,7 @@ void CheckResources(const Value& rule, const std::string& path, FieldErrors& err
   }
 }
 
-// The kind that the text names, with upstream's defaults for what it leaves out; the error says why it is no Policy.
+// Checks apiVersion and kind, with upstream's defaults for absent ones; the error says why the text is not a Policy.
 Outcome<void, std::string> CheckKind(const codec::TypeMeta& type) {
   const std::string kind(type.kind.empty() ? "Policy" : type.kind);
   if (type.api_version.empty())
@@ -136,7 +136,7 @@ Outcome<std::shared_ptr<const Policy>, std::string> Policy::Parse(std::string_vi
     return "failed decoding: couldn't get version/kind; json parse error: " + type_meta.error().message;
   KS_RETURN_IF_ERROR(CheckKind(*type_meta));
   auto decoded = codec::DecodeJSON(arena, json, type, {.strict = true});
-  // The tables know these fields as plain strings; Go names their types.
+  // The tables have these fields as plain strings; Go's messages name their types.
   if (!decoded.ok()) {
     std::string message =
         base::ReplaceAll(decoded.error().message, "rules.level of type string", "rules.level of type v1.Level");

@@ -35,7 +35,7 @@ struct Decision {
 class Policy {
  public:
   // YAML or JSON. The error is upstream's, without "loading audit policy file: " before and ": from file" after it.
-  // Unknown and duplicate fields are accepted; `warning`, if given, then tells them.
+  // Unknown and duplicate fields are accepted; `warning`, if given, then lists them.
   static Outcome<std::shared_ptr<const Policy>, std::string> Parse(std::string_view text,
                                                                    std::string* warning = nullptr);
 

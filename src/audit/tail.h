@@ -1,5 +1,5 @@
-// The last events at the level Metadata, for people who look at them now. Events are recorded only while somebody
-// follows; otherwise a request pays one atomic load.
+// The last events at the level Metadata, for live viewers. Events are recorded only while a viewer follows; otherwise a
+// request pays one atomic load.
 // Thread safety: all members from any thread.
 #pragma once
 

@@ -15,7 +15,7 @@ Event NewEvent(std::string uri) {
   return event;
 }
 
-TEST(Tail, FollowersGetWhatIsKeptAndWhatComes) {
+TEST(Tail, FollowersGetOldAndNewEvents) {
   const auto tail = std::make_shared<Tail>();
   EXPECT_FALSE(tail->followed());
   int woken = 0;

@@ -108,7 +108,7 @@ TEST(CertificateVerifier, ChainIsVerifiedOnceForAllConnections) {
   CertificateVerifier verifier;
   ASSERT_EQ(verifier.SetCA(PEM(ca)), "");
   for (int i = 0; i < 3; ++i) {
-    const auto request = RequestWith(DER(good));  // a connection of its own each
+    const auto request = RequestWith(DER(good));  // a new connection each
     for (int j = 0; j < 2; ++j) EXPECT_TRUE(verifier.Verify(request.peer).ok());
   }
   EXPECT_EQ(verifier.chains_verified(), 1u);
@@ -121,8 +121,8 @@ TEST(CertificateVerifier, ChainIsVerifiedOnceForAllConnections) {
   for (X509* certificate : {ca, other, good, foreign}) X509_free(certificate);
 }
 
-// Each row was asked of kube-apiserver v1.36.3 too.
-TEST(X509Authenticator, JudgesUsagesAsGoDoes) {
+// Each row was verified on kube-apiserver v1.36.3.
+TEST(X509Authenticator, KeyUsagesAreCheckedAsInGo) {
   struct Case {
     const char* name;
     const char* intermediate;  // its extended key usages; null: there is none
@@ -201,7 +201,7 @@ TEST(X509Authenticator, RefusesWeakSignaturesAndKeys) {
   }
 }
 
-TEST(RequestHeader, BelievesAProxyThatIsAllowed) {
+TEST(RequestHeader, FrontProxyWithAllowedNameIsTrusted) {
   const KeyPair ca_key, other_key, leaf_key;
   X509* ca = Make(ca_key, "ca", "x", nullptr, ca_key, "", true);
   X509* other = Make(other_key, "other", "x", nullptr, other_key, "", true);
@@ -308,7 +308,7 @@ TEST(Subject, FromUserName) {
   }
 }
 
-TEST(Authorizers, MastersMayAllAndOthersNothing) {
+TEST(Authorizers, SystemMastersAreAllowedEverything) {
   std::vector<std::shared_ptr<Authorizer>> members;
   members.push_back(std::make_shared<PrivilegedGroupAuthorizer>("system:masters"));
   UnionAuthorizer all(std::move(members));

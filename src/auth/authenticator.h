@@ -1,4 +1,4 @@
-// Finds out who sent a request. Thread safety: Authenticate() from any I/O thread.
+// Authenticates requests. Thread safety: Authenticate() from any I/O thread.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ class TokenCache;           // auth/token_cache.h
 // and it is bad). Texts never contain the credential.
 struct AuthenticationResult {
   request::SharedUser user;
-  std::vector<std::string> errors;     // of all authenticators that were asked, in order
-  std::vector<std::string> audiences;  // of the credential, as far as they were asked for; empty: it knows none
+  std::vector<std::string> errors;     // of all authenticators that were tried, in order
+  std::vector<std::string> audiences;  // of the credential that were also requested; empty: it has none
   std::vector<std::string> warnings;   // for Warning headers
   std::vector<std::pair<std::string, std::string>> annotations;  // for the audit event
 
@@ -43,18 +43,18 @@ class Authenticator {
  public:
   virtual ~Authenticator() = default;
   // `audiences`: the credential must be for one of them; empty: any will do. A WebSocket's token is taken out of the
-  // request's Sec-WebSocket-Protocol header when it was good. `cancellation` (null: never) ends the wait for somebody
-  // else's answer with the error "context canceled".
+  // request's Sec-WebSocket-Protocol header when it was good. `cancellation` (null: never) ends the wait for a remote
+  // answer with the error "context canceled".
   virtual Awaitable<AuthenticationResult> Authenticate(http::Request& request, std::vector<std::string> audiences,
                                                        async::CancellationPtr cancellation) = 0;
-  // The answer of an authenticator that needs nobody else for this request; none: ask Authenticate().
+  // The result if it needs no remote call for this request; none: call Authenticate().
   virtual std::optional<AuthenticationResult> TryAuthenticate(const http::Request& /*request*/,
                                                               const std::vector<std::string>& /*audiences*/) {
     return std::nullopt;
   }
 };
 
-// Whoever was authenticated is in system:authenticated.
+// Every authenticated user is in the group system:authenticated.
 bool NeedsAuthenticatedGroup(const request::User& user);
 request::User WithAuthenticatedGroup(request::User user);
 
@@ -97,13 +97,13 @@ struct AnonymousOptions {
   std::vector<std::string> paths;  // exact request paths; empty: all
 };
 
-// Asks in upstream's order: loopback token, front proxy, client certificate, bearer token (header, then WebSocket
-// sub-protocol); the first user wins, errors are collected. Adds system:authenticated where it belongs. Anonymous only
-// when nobody had an opinion.
+// Tries authenticators in upstream's order: loopback token, front proxy, client certificate, bearer token (header, then
+// WebSocket sub-protocol); the first user wins, errors are collected. Adds system:authenticated.
+// Anonymous only if none had an opinion.
 class RequestAuthenticator final : public Authenticator {
  public:
   struct Options {
-    std::vector<std::string> api_audiences;  // of credentials that know none
+    std::vector<std::string> api_audiences;  // of credentials that have none
     std::string loopback_token;              // "": none
     request::User loopback_user;
     std::unique_ptr<RequestHeaderAuthenticator> request_header;  // null: none

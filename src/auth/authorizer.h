@@ -54,7 +54,7 @@ class Authorizer {
   virtual ~Authorizer() = default;
   // REQUIRES: `attributes` live until the answer is there.
   virtual Awaitable<Authorization> Authorize(const Attributes& attributes) = 0;
-  // The answer of an authorizer that needs nobody else for it; none: ask Authorize().
+  // The decision if it needs no remote call; none: call Authorize().
   virtual std::optional<Authorization> TryAuthorize(const Attributes& attributes) = 0;
 };
 
@@ -112,7 +112,7 @@ class AlwaysDenyAuthorizer final : public ImmediateAuthorizer, public RuleResolv
   ResolvedRules RulesFor(const request::User& user, std::string_view name_space) const override;
 };
 
-// Asks in order; the first allow or deny wins; reasons and errors of those without opinion are collected.
+// Tries authorizers in order; the first allow or deny wins; reasons and errors of those without opinion are collected.
 class UnionAuthorizer final : public Authorizer {
  public:
   explicit UnionAuthorizer(std::vector<std::shared_ptr<Authorizer>> members) : members_(std::move(members)) {}
@@ -135,7 +135,7 @@ class UnionRuleResolver final : public RuleResolver {
 
 // The attributes of a request, with its selectors parsed.
 Attributes AttributesOf(request::SharedUser user, const request::RequestInfo& info);
-// Sets the requirements and errors of both selectors; an empty text is no selector.
+// Sets the requirements and errors of both selectors; an empty text means no selector.
 void ParseSelectors(std::string_view field_selector, std::string_view label_selector, Attributes& attributes);
 
 // `User "bob" cannot get resource "pods" in API group "" in the namespace "default"`, with & < > escaped and the reason

@@ -20,7 +20,7 @@ struct BearerProtocol {
   std::string token;   // "" when there is none
   std::string others;  // the other sub-protocols, joined by commas
 };
-// An error for a token that is spelled wrongly. Nothing for what is no WebSocket handshake.
+// An error for a malformed token. Nothing for a request that is not a WebSocket handshake.
 Outcome<BearerProtocol, std::string> ReadBearerProtocol(const http::Request& request);
 
 }  // namespace keelson::auth

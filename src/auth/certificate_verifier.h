@@ -14,7 +14,7 @@
 
 namespace keelson::auth {
 
-// What a certificate says of its holder.
+// Identity in a verified client certificate.
 struct VerifiedCertificate {
   std::string common_name;
   AuthenticationResult holder;  // as x509 authentication reads the subject; no user where it has no name
@@ -33,7 +33,7 @@ class CertificateVerifier {
       const std::shared_ptr<const http::PeerCertificate>& peer);
   // How often a chain was really verified: not remembered from another request or connection.
   std::uint64_t chains_verified() const;
-  // Verify() tells `lifetimes` how long the certificate it is asked about will be valid, in seconds; before serving.
+  // Verify() observes the remaining validity of each certificate in `lifetimes`, in seconds. Call before serving.
   void ObserveLifetimes(telemetry::Histogram& lifetimes);
 
  private:

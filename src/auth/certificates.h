@@ -9,8 +9,8 @@
 
 namespace keelson::auth {
 
-// The DER of every CERTIFICATE block without headers, in order. An error when one of them is no certificate, and
-// "data does not contain any valid RSA or ECDSA certificates" when there is none.
+// The DER of every CERTIFICATE block without headers, in order. An error if one of them is not a certificate, and "data
+// does not contain any valid RSA or ECDSA certificates" if there is none.
 Outcome<std::vector<std::string>, std::string> ParseCertificates(std::string_view pem);
 
 }  // namespace keelson::auth

@@ -1,4 +1,4 @@
-#define OPENSSL_SUPPRESS_DEPRECATED  // SHA256_CTX: the only form whose state can be copied without a look-up
+#define OPENSSL_SUPPRESS_DEPRECATED  // SHA256_CTX: the only API whose state can be copied without a look-up
 #include "auth/keyed_hash.h"
 
 #include <openssl/crypto.h>

@@ -58,7 +58,8 @@ std::string AuthenticationResult::Error() const {
 RequestAuthenticator::RequestAuthenticator(Options options) : options_(std::move(options)) {}
 RequestAuthenticator::~RequestAuthenticator() = default;
 
-// Without a user where the token is not loopback's; that it is invalid is said by the caller, if nobody else knows it.
+// No user if the token is not the loopback token; the caller reports it as invalid if no other authenticator accepts
+// it.
 AuthenticationResult RequestAuthenticator::Loopback(std::string_view token,
                                                     const std::vector<std::string>& audiences) const {
   AuthenticationResult result;
@@ -74,7 +75,7 @@ Awaitable<AuthenticationResult> RequestAuthenticator::FromTokens(std::string tok
                                                                  async::CancellationPtr cancellation) const {
   AuthenticationResult result =
       co_await options_.tokens->AuthenticateFor(std::move(cancellation), std::move(token), std::move(audiences));
-  // A token that nobody knows is an invalid credential, not an anonymous request.
+  // A token that no authenticator accepts is an invalid credential, not an anonymous request.
   if (!result.user && result.errors.empty()) result.errors.emplace_back(kInvalidToken);
   co_return result;
 }

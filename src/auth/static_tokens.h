@@ -20,7 +20,7 @@ class StaticTokenAuthenticator final : public TokenAuthenticator {
   Awaitable<AuthenticationResult> AuthenticateToken(std::string token, std::vector<std::string> audiences) override;
 
  private:
-  // By SHA-256 of the token: a lookup whose time tells nothing of the tokens.
+  // By SHA-256 of the token, so that look-up time reveals nothing about the tokens.
   std::vector<std::pair<std::string, request::User>> tokens_;
 };
 

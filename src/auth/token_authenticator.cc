@@ -16,7 +16,7 @@ Awaitable<AuthenticationResult> UnionTokenAuthenticator::AuthenticateToken(std::
   AuthenticationResult all;
   for (const auto& member : members_) {
     AuthenticationResult answer = co_await member->AuthenticateToken(token, audiences);
-    // What a failed member recorded stays with the request, as upstream's does in the request's context.
+    // Warnings and annotations of a failed member stay with the request, as upstream's does in the request's context.
     std::ranges::move(all.warnings, std::back_inserter(answer.warnings));
     std::ranges::move(all.annotations, std::back_inserter(answer.annotations));
     if (answer.user) co_return answer;

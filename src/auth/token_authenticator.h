@@ -1,4 +1,4 @@
-// Finds out whose a bearer token is, wherever it came from (Authorization header, WebSocket sub-protocol, TokenReview).
+// Authenticates bearer tokens from any source (Authorization header, WebSocket sub-protocol, TokenReview).
 // Thread safety: AuthenticateToken() from any I/O thread.
 #pragma once
 
@@ -19,7 +19,7 @@ class TokenAuthenticator {
   virtual Awaitable<AuthenticationResult> AuthenticateToken(std::string token, std::vector<std::string> audiences) = 0;
 };
 
-// Asks one after the other; the first user wins. Errors of several are all reported.
+// Tries one after the other; the first user wins. Errors of several are all reported.
 class UnionTokenAuthenticator final : public TokenAuthenticator {
  public:
   enum class OnError : bool { kContinue, kStop };
@@ -32,7 +32,7 @@ class UnionTokenAuthenticator final : public TokenAuthenticator {
   const OnError on_error_;
 };
 
-// For tokens that know no audiences: they are for the API's own. No opinion where none of those is wanted.
+// For tokens without audiences: they are for the API's own audiences. No opinion if none of those is requested.
 class AudienceAgnosticTokenAuthenticator final : public TokenAuthenticator {
  public:
   AudienceAgnosticTokenAuthenticator(std::shared_ptr<TokenAuthenticator> next, std::vector<std::string> api_audiences)

@@ -30,7 +30,7 @@ struct KeyHash {
 };
 using ResultPtr = std::shared_ptr<const AuthenticationResult>;
 
-// One call for everybody who asks the same at the same time.
+// One call shared by concurrent requests for the same token.
 struct Call {
   async::Event done;
   ResultPtr result;

@@ -1,7 +1,7 @@
-// Remembers for a short while whose a token was, so that verifying it again costs a hash. Concurrent requests with the
-// same token share one call, which goes on when they leave. Tokens themselves are not kept, only their HMAC under a key
-// of this process.
-// Thread safety: all members from any thread. Ownership: a call under way keeps what it needs when this is destroyed.
+// Caches token authentication for a short time, so that verifying a token again costs a hash. Concurrent requests with
+// the same token share one call, which goes on when they leave. Tokens themselves are not kept, only their HMAC under a
+// per-process key.
+// Thread safety: all members from any thread. Ownership: a call in progress keeps what it needs when this is destroyed.
 #pragma once
 
 #include <chrono>

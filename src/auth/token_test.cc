@@ -1,4 +1,4 @@
-// Bearer tokens: where requests carry them, what is cached, who is asked.
+// Bearer tokens: extraction from requests, the token cache, the union of authenticators.
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -22,11 +22,11 @@ namespace {
 
 using async::RunNow;
 
-// Says what it is told to; counts.
+// A scripted authenticator that counts its calls.
 class FakeTokens final : public TokenAuthenticator {
  public:
   AuthenticationResult answer;
-  std::string token;  // the one it knows; "" for all
+  std::string token;  // the accepted one; "" for all
   async::Event* wait = nullptr;
   int calls = 0;
   Awaitable<AuthenticationResult> AuthenticateToken(std::string asked, std::vector<std::string>) override {
@@ -183,7 +183,7 @@ TEST(TokenCache, RemembersSuccessForAWhile) {
   EXPECT_EQ(next->calls, 3);
 }
 
-TEST(TokenCache, FailuresAreKeptOnlyWhereAsked) {
+TEST(TokenCache, FailuresAreCachedOnlyIfConfigured) {
   struct Case {
     std::chrono::seconds failure_ttl;
     bool keep_errors, error;
@@ -209,7 +209,7 @@ Awaitable<void> AskOnce(TokenCache& cache, std::string token, int& done) {
   if (result.user) ++done;
 }
 
-TEST(TokenCache, SharesCallsUnderWayAndDelaysNobodyElse) {
+TEST(TokenCache, SharesConcurrentCallsWithoutDelayingOthers) {
   auto slow = std::make_shared<FakeTokens>();
   async::Event event;
   slow->wait = &event;
@@ -233,7 +233,7 @@ Awaitable<void> AskUntil(TokenCache& cache, async::CancellationPtr cancellation,
   error = result.user ? result.user->name : result.Error();
 }
 
-TEST(TokenCache, RequestsThatAreCancelledLeaveAndTheSharedCallGoesOn) {
+TEST(TokenCache, CancelledRequestsLeaveTheSharedCallRunning) {
   auto slow = std::make_shared<FakeTokens>();
   async::Event event;
   slow->wait = &event;
@@ -286,7 +286,7 @@ TEST(TokenUnion, CollectsErrors) {
   EXPECT_TRUE(RunNow(Union({first, third}, Union::OnError::kContinue).AuthenticateToken("t", {})).user);
 }
 
-TEST(TokenUnion, AudiencesOfTokensThatKnowNone) {
+TEST(TokenUnion, AudiencesOfTokensWithoutAudiences) {
   auto next = std::make_shared<FakeTokens>();
   next->answer = UserNamed("alice");
   AudienceAgnosticTokenAuthenticator tokens(next, {"api", "api2"});

@@ -33,7 +33,7 @@ using StackPtr = std::unique_ptr<STACK_OF(X509), StackDeleter>;
 // The subject attribute that carries a user's UID (gate AllowParsingUserUIDFromCertAuth).
 constexpr const char* kUIDAttribute = "1.3.6.1.4.1.57683.2";
 
-// Null for what is no certificate, or one with bytes behind it (Go: trailing data).
+// Null for bytes that are not a certificate, or one with bytes behind it (Go: trailing data).
 X509Ptr ParseDER(const std::string& der) {
   const auto* data = reinterpret_cast<const unsigned char*>(der.data());
   const auto* const end = data + der.size();
@@ -112,7 +112,7 @@ std::int64_t NotAfter(X509* certificate) {
   return ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &at) == 1 ? timegm(&at) : 0;
 }
 
-// The numbers that tell which certificate was meant, for the log.
+// Identifies a certificate in the log: serial number and key identifiers.
 std::string Identifier(X509* certificate) {
   const auto hex = [](const ASN1_OCTET_STRING* octets) {
     std::string out;
@@ -138,9 +138,9 @@ std::string Identifier(X509* certificate) {
          ", AKID=" + hex(X509_get0_authority_key_id(certificate));
 }
 
-// Whether every certificate of the chain may stand for a client, as Go judges: one without extended key usages may be
-// used for anything, and so may one with the usage "any". OpenSSL's purpose SSL_CLIENT is stricter (it knows no "any",
-// and looks at the plain key usages as well).
+// Whether every certificate of the chain may be used for client authentication, by Go's rules: one without extended key
+// usages may be used for anything, and so may one with the usage "any". OpenSSL's purpose SSL_CLIENT is stricter (it
+// has no "any", and checks the plain key usages as well).
 bool ForClients(const STACK_OF(X509) * chain) {
   for (int i = 0; i < sk_X509_num(chain); ++i) {
     X509* certificate = sk_X509_value(chain, i);

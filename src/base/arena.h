@@ -18,8 +18,8 @@ class Arena {
  public:
   static constexpr std::size_t kFirstBlockBytes = 4096;
   static constexpr std::size_t kBlockBytesMax = 1024 * 1024;
-  static constexpr std::size_t kReserveBytesMax =
-      96 * 1024;  // below the size for which malloc asks the system each time
+  // Below malloc's mmap threshold.
+  static constexpr std::size_t kReserveBytesMax = 96 * 1024;
 
   Arena() = default;
   Arena(const Arena&) = delete;
@@ -48,8 +48,8 @@ class Arena {
     return static_cast<T*>(Allocate(sizeof(T) * count, alignof(T)));
   }
 
-  // Makes room for `bytes` (at most kReserveBytesMax) in one piece, where it is known that about so many will be asked
-  // for.
+  // Makes room for `bytes` (at most kReserveBytesMax) in one piece, if about that many will be
+  // allocated.
   void Reserve(std::size_t bytes) {
     if (end_ - next_ < bytes && end_ - next_ < kReserveBytesMax)
       NewBlock(bytes < kReserveBytesMax ? bytes : kReserveBytesMax);

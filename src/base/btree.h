@@ -1,5 +1,5 @@
 // An ordered persistent B-tree: a copy is one counted reference, and a change to one copy is never seen in another. A
-// change copies the nodes on its path that somebody else holds (about three for ten thousand items) and changes the
+// change copies the nodes on its path that are shared (about three for ten thousand items) and changes the
 // others where they are.
 //
 //          root ── shared by snapshot and successor until either changes
@@ -8,8 +8,8 @@
 //     /  \     /  \
 //   leaf leaf leaf leaf'
 //
-// KeyOf(item) gives the key (compared with <); items are cheap to copy: references, as a rule. Every node knows how
-// many items are below it, so that counting a range takes no walk. Thread safety: const members from any thread; a
+// KeyOf(item) gives the key (compared with <); items are cheap to copy: references, as a rule. Every node has the
+// number of items below it, so that counting a range takes no walk. Thread safety: const members from any thread; a
 // change needs that copy alone. Copies on different threads are independent.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Texts that libstdc++'s std::hash cannot tell apart, for tests of hash flooding. Its hash is MurmurHash64A with a
+// Texts with equal std::hash in libstdc++, for tests of hash flooding. Its hash is MurmurHash64A with a
 // fixed seed: after any first block of 8 bytes, a second one can be computed that leads to a given state. Pairs of
 // such blocks are joined freely: n pairs give 2^n texts. All bytes are ones that JSON and YAML take as they are.
 #pragma once

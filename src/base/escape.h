@@ -6,8 +6,8 @@
 
 namespace keelson::base {
 
-// The inside of a JSON string with no more escapes than JSON asks for; other bytes as they are. (What Go's
-// encoding/json would write, which escapes more, is object::AppendJSONString.)
+// The content of a JSON string with the minimum of escapes; other bytes as they are. (Go's encoding/json escapes more:
+// object::AppendJSONString.)
 void AppendJSONEscaped(std::string& out, std::string_view text);
 
 // &, < and > as entities.

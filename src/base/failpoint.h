@@ -1,5 +1,5 @@
 // Named places where a test can make something go wrong: KS_FAILPOINT("kv/rocks/before-sync").
-// A failpoint that nobody armed costs one relaxed load. Armed by tests, or by
+// A failpoint that is not armed costs one relaxed load. Armed by tests, or by
 // KEELSON_FAILPOINTS="name=action;name=action" with the actions `crash` (exit at once, as kill -9 would) and `crash:N`
 // (at the Nth pass).
 #pragma once
@@ -13,7 +13,7 @@ namespace keelson::base {
 
 class Failpoints {
  public:
-  // True when the armed action asks the caller to fail. Runs the action otherwise.
+  // Runs the armed action. True if the caller is to fail.
   static bool Hit(std::string_view name);
   static void Arm(std::string name, std::function<bool()> action);  // an empty action disarms
   static void ArmFromEnvironment();

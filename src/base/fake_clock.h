@@ -1,4 +1,4 @@
-// For tests: a clock that stands still until it is moved. Thread safety: all members from any thread.
+// For tests: a clock that advances only when it is told to. Thread safety: all members from any thread.
 #pragma once
 
 #include <atomic>

@@ -7,7 +7,7 @@
 namespace keelson::base {
 namespace {
 
-// Go writes named groups also as (?<name>…); the RE2 of Debian 12 knows (?P<name>…) only.
+// Go writes named groups also as (?<name>…); the RE2 of Debian 12 has (?P<name>…) only.
 std::string Translate(std::string_view pattern) {
   std::string out;
   bool in_class = false;
@@ -111,7 +111,7 @@ std::vector<std::string_view> GoRegex::FindAll(std::string_view text, std::int64
     const std::ptrdiff_t end = begin + static_cast<std::ptrdiff_t>(match.size());
     bool accept = true;
     if (end == static_cast<std::ptrdiff_t>(position)) {
-      // An empty match right behind the previous match is no match; the search moves on by a code point.
+      // An empty match right behind the previous match does not count; the search moves on by a code point.
       accept = begin != previous_end;
       if (position >= text.size()) {
         position = text.size() + 1;

@@ -1,5 +1,5 @@
-// Regular expressions in Go's syntax, run by RE2: the syntax differences are translated and errors are told in the
-// words of Go's regexp/syntax. Thread safety: const members from any thread.
+// Regular expressions in Go's syntax, run by RE2: the syntax differences are translated and errors have the texts of
+// Go's regexp/syntax. Thread safety: const members from any thread.
 #pragma once
 
 #include <cstddef>

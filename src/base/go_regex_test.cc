@@ -14,7 +14,7 @@ TEST(GoRegex, NamedGroupsInBothOfGosSpellings) {
   EXPECT_FALSE(GoRegex("(?<=a)b").ok());
 }
 
-TEST(GoRegex, ErrorsInGosWords) {
+TEST(GoRegex, ErrorsEqualGo) {
   const struct {
     const char* pattern;
     const char* error;

@@ -30,7 +30,7 @@ TEST(GoURL, Parses) {
   }
 }
 
-TEST(GoURL, ErrorsAreGos) {
+TEST(GoURL, ErrorsEqualGo) {
   struct Case {
     const char* text;
     const char* error;

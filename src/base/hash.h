@@ -1,5 +1,5 @@
-// Hashing of texts that a client chooses. SipHash-1-3 under a key drawn once per process: nobody outside can compute
-// which keys collide, so tables of client keys keep constant look-ups. std::hash is for keys of our own making.
+// Hashing of texts that a client chooses. SipHash-1-3 under a key drawn once per process: a client cannot compute
+// which keys collide, so tables of client keys keep constant look-ups. std::hash is for keys that the server chooses.
 // Thread safety: every function from any thread. Hashes differ from process to process: never store or send one.
 #pragma once
 

@@ -3,8 +3,8 @@
 
 namespace keelson::base {
 
-// From now on: when the process that is the parent now ends, this one gets SIGTERM. A thread of its own waits for that
-// (not PR_SET_PDEATHSIG, which counts the parent's thread). REQUIRES: SIGTERM is handled, or blocked and waited for.
+// From now on this process gets SIGTERM when its current parent ends. A separate thread waits for that (not
+// PR_SET_PDEATHSIG, which follows the parent's thread). REQUIRES: SIGTERM is handled, or blocked and waited for.
 void EndWithParent();
 
 }  // namespace keelson::base

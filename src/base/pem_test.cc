@@ -46,7 +46,7 @@ TEST(PEM, ReadsBlocksAsGoDoes) {
   }
 }
 
-TEST(PEM, TextStaysWhereThereIsNoBlock) {
+TEST(PEM, TextWithoutBlocksIsKept) {
   std::string_view text = "nothing here\n";
   EXPECT_FALSE(DecodePEM(text));
   EXPECT_EQ(text, "nothing here\n");

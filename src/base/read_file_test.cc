@@ -8,7 +8,7 @@
 namespace keelson::base {
 namespace {
 
-TEST(ReadFile, ErrorsAreGos) {
+TEST(ReadFile, ErrorsEqualGo) {
   const std::string folder = std::filesystem::path(testing::TempDir()) / "read_file_test";
   std::filesystem::create_directories(folder);
   EXPECT_EQ(ReadFile(folder + "/none").error(), "open " + folder + "/none: no such file or directory");

@@ -37,8 +37,8 @@ struct Scaling {
 // Steeper than n log n with caches that overflow, and long enough to be no noise.
 inline bool IsSuperLinear(const Scaling& scaling) { return scaling.slope > 1.75 && scaling.large > 0.02; }
 
-// `work(n)` prepares nothing that is not to be measured. Sizes differ by a factor of four or more. What looks
-// super-linear is measured a few more times: another process may have had the caches.
+// `work(n)` prepares nothing that is not to be measured. Sizes differ by a factor of four or more. A super-linear
+// result is measured a few more times: another process may have evicted the caches.
 inline Scaling Measure(const std::function<void(std::size_t)>& work, std::size_t small, std::size_t large) {
   constexpr int kAttempts = 4;
   Scaling scaling{.small = 1e9, .large = 1e9};

@@ -15,7 +15,7 @@ namespace keelson::base {
 struct SharedBytes::Buffer {
   std::atomic<std::size_t> references{1};
   std::string* text = nullptr;
-  std::size_t mapped = 0;  // bytes of a mapping of its own; 0: from malloc
+  std::size_t mapped = 0;  // bytes of a separate mapping; 0: from malloc
 };
 
 namespace {

@@ -61,7 +61,7 @@ TEST(Strings, SplitAndTrim) {
   EXPECT_EQ(ReplaceAll("a/b/c", "/", "~1"), "a~1b~1c");
 }
 
-TEST(GoInt64, WhatDoesNotFitIsTheSmallestNumber) {
+TEST(GoInt64, OutOfRangeIsTheSmallestNumber) {
   EXPECT_EQ(GoInt64(-2.9), -2);
   EXPECT_EQ(GoInt64(-0x1p63), INT64_MIN);
   for (const double value : {0x1p63, 1e300, -1e300, std::nan("")}) EXPECT_EQ(GoInt64(value), INT64_MIN);

@@ -32,11 +32,11 @@ using storage::StatusError;
 
 constexpr std::size_t kPagedSnapshotsMax = 16;  // states that lists in pages may come back to
 constexpr auto kPagedSnapshotAge =
-    std::chrono::seconds(75);  // older ones are made again from history, or asked of the store
+    std::chrono::seconds(75);  // older ones are rebuilt from history, or read from the store
 
 // A selector reads an object, its list of labels and their texts, each behind the other and none of them in the
-// processor's cache: asked for one by one that is most of a list's time. Asked for a batch at a time they come in
-// parallel.
+// processor's cache: fetched one by one that is most of a list's time. Prefetching a batch overlaps the cache
+// misses.
 constexpr std::size_t kBatch = 32;
 
 void PrefetchAttributes(std::span<const ObjectPtr* const> batch) {
@@ -106,7 +106,7 @@ struct Cacher::Impl {
 
   // Waits until the state is as new as `revision`.
   Awaitable<Result<void>> Fresh(std::uint64_t revision, telemetry::Span span) {
-    // Nothing is locked here: the two events of upstream's watch cache tell one and the same moment.
+    // Nothing is locked here: the two trace events of upstream's watch cache are at the same moment.
     KS_CO_RETURN_IF_ERROR(co_await Reach(revision));
     span.AddEvent("watchCache locked acquired");
     span.AddEvent("watchCache fresh enough");
@@ -285,8 +285,8 @@ void Cacher::Stop() {
 
 void Cacher::Tick() {
   impl_->freshness.Tick();
-  // etcd leaves a request unanswered while it still reads history for the watch, so one that matters is repeated: by
-  // who waits for freshness, and at start, when progress tells that history was read to its end.
+  // etcd leaves a request unanswered while it still reads history for the watch, so the request is repeated while reads
+  // wait for freshness, and at start, when progress means that history was read to its end.
   if (impl_->freshness.any_waiting() || !impl_->reflector.ready()) impl_->reflector.RequestProgress();
   impl_->dispatcher->Tick();
   impl_->ForgetOldPages();
@@ -404,7 +404,7 @@ Awaitable<Result<ObjectPtr>> Cacher::Get(std::string key, storage::GetOptions op
   const SnapshotPtr snapshot = impl.dispatcher->Current();
   const ObjectPtr* found = snapshot->objects.Find(relative);
   if (found != nullptr) co_return *found;
-  // "0" is any state, so "not found" may be an old one: who just created the object must not hear that it is missing.
+  // "0" accepts any state, so "not found" may be stale: a client that just created the object must not get 404.
   if (*wanted == 0) co_return co_await impl.store.GetLatest(key, nullptr, options.caller);
   co_return Error{.code = storage::ErrorCode::kKeyNotFound, .key = impl.store.FullKey(relative)};
 }

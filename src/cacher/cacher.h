@@ -1,7 +1,7 @@
 // The watch cache of one resource: the storage interface over a Store, with reads and watches answered from memory.
-// State is an immutable snapshot, replaced after every change; a reader takes the pointer and is never in anyone's way.
-// Changes stand once in a ring, through which watchers walk (dispatcher.h). docs/watch-cache.md has the picture. Writes
-// go to the Store, which hears about them from kv like about everybody else's. Thread safety: all members from any
+// State is an immutable snapshot, replaced after every change; a reader takes the pointer and blocks nothing.
+// Changes are stored once in a ring, through which watchers walk (dispatcher.h). Writes go to the Store and come back
+// through its watch like those of other servers. Thread safety: all members from any
 // thread but Start() and Stop() (the owner's) and Tick() (one caller at a time).
 #pragma once
 
@@ -25,7 +25,7 @@ struct CacherOptions {
   std::string object_type;    // what errors call the objects: *core.Pod
   bool list_from_snapshots = true;  // the gate ListFromCacheSnapshot; false: the store answers lists of the past
   EventRingOptions ring;
-  std::chrono::milliseconds fresh_timeout{3000};  // how long a read waits for the revision it asked for
+  std::chrono::milliseconds fresh_timeout{3000};  // how long a read waits for its revision
   std::chrono::milliseconds retry_period{1000};   // after a failed list or watch
   // How long a change that cannot be read is tried again before everything is listed anew. Watchers stay meanwhile.
   std::chrono::milliseconds unreadable_retry{30'000};
@@ -45,7 +45,7 @@ struct CacherMetrics {
   std::atomic<std::uint64_t> index_list_fetched_objects{0};
   std::atomic<std::uint64_t> consistent_reads{0};
   std::atomic<std::uint64_t> consistent_read_failures{0};   // neither the cache nor the store answered
-  std::atomic<std::uint64_t> consistent_read_fallbacks{0};  // the store was asked
+  std::atomic<std::uint64_t> consistent_read_fallbacks{0};  // served by the store
   std::atomic<std::uint64_t> consistent_read_fallback_failures{0};
 };
 
@@ -88,7 +88,7 @@ class Cacher final : public storage::Interface {
   bool Ready() const override;
 
   // Compares the cache with the store at the cache's revision: names and resourceVersions. False: they differ, and
-  // states of the past are no longer given from memory until they agree again.
+  // exact-revision reads go to the store until they agree again.
   Awaitable<storage::Result<bool>> CheckConsistency();
 
   std::uint64_t resource_version() const;  // of the newest state

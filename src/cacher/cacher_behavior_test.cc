@@ -1,4 +1,4 @@
-// What the cacher does beyond the storage contract: freshness, readiness, bookmarks, lost connections, selective
+// Behaviour of the cacher beyond the storage contract: freshness, readiness, bookmarks, lost connections, selective
 // waking.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using storage::ListOptions;
 
-TEST_F(CacherTest, AnyAgeIgnoresTheLimit) {
+TEST_F(CacherTest, ResourceVersionZeroIgnoresTheLimit) {
   for (char c = 'a'; c <= 'e'; ++c) Create({.name = std::string(1, c)});
   Sync();
   const auto list = List("/pods", {.resource_version = "0", .predicate = {.limit = 2}});
@@ -24,7 +24,7 @@ TEST_F(CacherTest, AnyAgeIgnoresTheLimit) {
   EXPECT_EQ(list.continue_token, "");
 }
 
-TEST_F(CacherTest, TokensBeginWithASlashAndPagesNeedNoStore) {
+TEST_F(CacherTest, ContinueTokensBeginWithASlashAndPagesComeFromTheCache) {
   for (char c = 'a'; c <= 'e'; ++c) Create({.name = std::string(1, c)});
   const auto first = List("/pods/default", {.predicate = {.limit = 2}});
   EXPECT_NE(base::Base64URLDecode(first.continue_token)->find(R"("start":"/b\u0000")"), std::string::npos);
@@ -41,7 +41,7 @@ TEST_F(CacherTest, TokensBeginWithASlashAndPagesNeedNoStore) {
 }
 
 // The gate ListFromCacheSnapshot, off: the store answers whatever is not the present.
-TEST_F(CacherTest, WithoutSnapshotsThePastIsTheStores) {
+TEST_F(CacherTest, ExactRevisionListGoesToStorageWithoutSnapshots) {
   CacherOptions options = CacherHarness::DefaultOptions();
   options.list_from_snapshots = false;
   Start(options);
@@ -67,7 +67,7 @@ TEST_F(CacherTest, ReadsOfTheLatestShareTheCachedObject) {
   EXPECT_EQ(got->get(), listed.items[0].get());
 }
 
-TEST_F(CacherTest, WaitsUntilFreshAndGivesUp) {
+TEST_F(CacherTest, ReadWaitsForItsRevisionAndTimesOut) {
   Create({.name = "a"});
   Sync();
   const auto now = cacher().resource_version();
@@ -89,7 +89,7 @@ TEST_F(CacherTest, WaitsUntilFreshAndGivesUp) {
 }
 
 // A GET at "0" may be answered with an old state of an object, never with the time before it was there.
-TEST_F(CacherTest, GetAtZeroAsksTheStoreForWhatTheCacheDoesNotHave) {
+TEST_F(CacherTest, GetAtZeroReadsMissingObjectsFromTheStore) {
   Create({.name = "a"});
   Sync();
   harness().failing().Hold();
@@ -102,7 +102,7 @@ TEST_F(CacherTest, GetAtZeroAsksTheStoreForWhatTheCacheDoesNotHave) {
   harness().failing().Release();
 }
 
-// A cache that hangs behind is not asked for the latest; the store is.
+// If the cache is stale, consistent reads go to the store.
 TEST_F(CacherTest, ConsistentReadFallsBackToTheStore) {
   Create({.name = "a"});
   Sync();
@@ -120,8 +120,8 @@ TEST_F(CacherTest, ConsistentReadFallsBackToTheStore) {
   EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
 }
 
-// etcd before 3.4.31 and 3.5.13 may tell progress before the events up to it.
-TEST_F(CacherTest, ConsistentReadAsksAnEtcdWhoseProgressIsNotInOrder) {
+// etcd before 3.4.31 and 3.5.13 may report progress before the events up to it.
+TEST_F(CacherTest, ConsistentReadGoesToAnEtcdWithUnorderedProgress) {
   auto memory = harness().memory();
   Create({.name = "a"});
   harness_.reset();
@@ -149,9 +149,9 @@ TEST_F(CacherTest, ConsistentReadNeedsNoWaitWhenOthersWrite) {
   EXPECT_EQ(cacher().metrics().consistent_read_fallbacks, 0u);
 }
 
-// A change that cannot be read leaves the state before it, and everybody who watches; once it is overwritten or gone,
-// all goes on.
-TEST_F(CacherTest, AnUnreadableChangeIsWaitedFor) {
+// An unreadable change keeps the state before it and all watchers; processing continues once it is overwritten or
+// deleted.
+TEST_F(CacherTest, UnreadableChangeIsRetried) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/a");
@@ -161,7 +161,7 @@ TEST_F(CacherTest, AnUnreadableChangeIsWaitedFor) {
   PutPodElsewhere("c");
   auto pending = Spawn(cacher().GetList("/pods", {}));
   PassUntil(pending);
-  EXPECT_EQ(pending.get().error().ToString(), "the text is no object");  // the store was asked
+  EXPECT_EQ(pending.get().error().ToString(), "the text is no object");  // from the store
   EXPECT_TRUE(cacher().Ready());
   EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
   ASSERT_TRUE(Await(cacher().DeleteUnread("/pods/default/a")).ok());
@@ -171,7 +171,7 @@ TEST_F(CacherTest, AnUnreadableChangeIsWaitedFor) {
   EXPECT_EQ(cacher().metrics().initializations, 1u);
 }
 
-TEST_F(CacherTest, AnUnreadableChangeIsNotWaitedForLong) {
+TEST_F(CacherTest, UnreadableChangeIsSkippedAfterATimeout) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/a");
@@ -186,7 +186,7 @@ TEST_F(CacherTest, AnUnreadableChangeIsNotWaitedForLong) {
 }
 
 // History begins after what cannot be read.
-TEST_F(CacherTest, UnreadableHistoryIsNoObstacle) {
+TEST_F(CacherTest, UnreadableHistoryIsSkipped) {
   Create({.name = "a"});
   Sync();
   const auto before = cacher().resource_version();
@@ -202,7 +202,7 @@ TEST_F(CacherTest, UnreadableHistoryIsNoObstacle) {
 }
 
 // A value that the store has lost and that was overwritten since: the state is whole, only history is not.
-TEST_F(CacherTest, DamagedHistoryIsNoObstacle) {
+TEST_F(CacherTest, DamagedHistoryIsSkipped) {
   Create({.name = "a"});
   harness().failing().Disconnect();
   PutPodElsewhere("b");
@@ -224,7 +224,7 @@ TEST_F(CacherTest, DamagedHistoryIsNoObstacle) {
   EXPECT_EQ(recent->NextText(), "MODIFIED default/e@" + std::to_string(listed - 4)) << "what can be read is kept";
 }
 
-TEST_F(CacherTest, DamagedChangeThatIsOverwrittenMeansListingAgain) {
+TEST_F(CacherTest, OverwrittenDamagedChangeCausesARelist) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   watch->NextText();
@@ -236,7 +236,7 @@ TEST_F(CacherTest, DamagedChangeThatIsOverwrittenMeansListingAgain) {
   EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b");
 }
 
-TEST_F(CacherTest, BrokenWatchIsTakenUpAndWatchersStay) {
+TEST_F(CacherTest, BrokenWatchResumesAndKeepsWatchers) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   EXPECT_EQ(watch->NextText().substr(0, 15), "ADDED default/a");
@@ -252,7 +252,7 @@ TEST_F(CacherTest, BrokenWatchIsTakenUpAndWatchersStay) {
   EXPECT_EQ(cacher().metrics().initializations, 1u);
 }
 
-TEST_F(CacherTest, CompactionWhileAwayMeansListingAgain) {
+TEST_F(CacherTest, CompactionDuringAnOutageCausesARelist) {
   Create({.name = "a"});
   auto watch = Watch("/pods", {.resource_version = "0"});
   watch->NextText();
@@ -266,7 +266,7 @@ TEST_F(CacherTest, CompactionWhileAwayMeansListingAgain) {
   EXPECT_EQ(Names(List("/pods", {})), "a b");
 }
 
-// What is kept here reaches further back than the store, but a client must learn that its list is no longer consistent.
+// The cache's history is longer than the store's, but a client must get 410: its list is no longer consistent.
 TEST_F(CacherTest, PagesOfACompactedRevisionExpire) {
   for (const char* name : {"a", "b", "c"}) Create({.name = name});
   const auto first = List("/pods/default", {.predicate = {.limit = 1}});
@@ -281,8 +281,8 @@ TEST_F(CacherTest, PagesOfACompactedRevisionExpire) {
   EXPECT_EQ(Names(List("/pods/default", {.predicate = {.limit = 5, .continue_token = again}})), "b c d");
 }
 
-// Like an etcd that is asked for progress while it still reads history: it never answers that one.
-TEST_F(CacherTest, UnansweredProgressIsAskedForAgain) {
+// An etcd never answers a progress request that comes while it still reads history.
+TEST_F(CacherTest, UnansweredProgressRequestIsRepeated) {
   Create({.name = "a"});
   harness().failing().Disconnect();
   for (int i = 0; i < 5; ++i) PutPodElsewhere("b");
@@ -294,7 +294,7 @@ TEST_F(CacherTest, UnansweredProgressIsAskedForAgain) {
   EXPECT_EQ(Names(List("/pods", {.resource_version = "0"})), "a b c");
 }
 
-// etcd tells the progress of a watch only when it has come to where the watch starts, which is behind the last change.
+// etcd reports progress of a watch only once its start revision is reached, which is after the last change.
 TEST_F(CacherTest, NeedsNoProgressWhenAllHistoryIsGone) {
   Create({.name = "a"});
   harness().failing().Disconnect();
@@ -307,7 +307,7 @@ TEST_F(CacherTest, NeedsNoProgressWhenAllHistoryIsGone) {
   harness().failing().LoseProgressRequests(0);
 }
 
-// What lies in the store at the cache's revision is what the cache shows.
+// Cache and store are compared at the cache's revision.
 TEST_F(CacherTest, ComparesItselfWithTheStore) {
   for (int i = 0; i < 30; ++i) Create({.name = "p" + std::to_string(i), .name_space = i % 2 == 0 ? "a" : "a-b"});
   Delete("p4", "a");
@@ -329,7 +329,7 @@ TEST_F(CacherTest, NotReady) {
   EXPECT_EQ(list.error().status->message().substr(0, 27), "storage is (re)initializing");
   EXPECT_GE(list.error().status->details()->retry_after_seconds, 1);
   EXPECT_FALSE(Await(cacher().Watch("/pods", {.resource_version = "0"})).ok());
-  // What the store can page through by itself is asked of it.
+  // Paged lists go to the store.
   EXPECT_EQ(Names(List("/pods", {.predicate = {.limit = 5}})), "b");
   EXPECT_TRUE(Await(cacher().Get("/pods/default/b", {.resource_version = "0"})).ok());
   harness().failing().Release();
@@ -395,7 +395,7 @@ TEST_F(CacherTest, SlowWatcherFallsOffTheRing) {
   const auto b = Create({.name = "b", .node = "n2"});
   EXPECT_EQ(idle->NextText(), "ADDED default/b@" + std::to_string(b->resource_version()));
   EXPECT_EQ(cacher().figures().events, 20u);
-  // And a new watch from so far back is told so at once.
+  // A new watch from that revision fails at once.
   auto late = Watch("/pods", {.resource_version = std::to_string(a->resource_version())});
   EXPECT_EQ(late->NextText().substr(0, 35), "ERROR 410 too old resource version:");
   EXPECT_EQ(late->NextText(), "END");
@@ -412,7 +412,7 @@ TEST_F(CacherTest, HistoryIsBoundedByBytes) {
 }
 
 // The budget is shared: a resource that was busy once does not keep the others at their least history for ever.
-TEST_F(CacherTest, QuietHistoryMakesRoomForOthers) {
+TEST_F(CacherTest, IdleResourceGivesItsHistoryBudgetToOthers) {
   constexpr std::size_t kBudget = 1'000'000;
   Start({.ring = {.capacity_min = 10}}, kBudget);
   const auto first = Create({.name = "a", .data = std::string(1000, 'a')});
@@ -445,7 +445,7 @@ TEST_F(CacherTest, QuietHistoryMakesRoomForOthers) {
 }
 
 // The oldest events of all resources go first, also when they are younger than the window.
-TEST_F(CacherTest, BusyResourceTakesTheRoomOfOlderEvents) {
+TEST_F(CacherTest, BusyResourceEvictsOlderEvents) {
   constexpr std::size_t kBudget = 1'000'000;
   Start({.ring = {.capacity_min = 10}}, kBudget);
   const auto first = Create({.name = "a", .data = std::string(1000, 'a')});
@@ -469,7 +469,7 @@ TEST_F(CacherTest, BusyResourceTakesTheRoomOfOlderEvents) {
   EXPECT_LE(harness().budget().used(), kBudget);
 }
 
-TEST_F(CacherTest, ListByTriggerReadsOnlyItsOwn) {
+TEST_F(CacherTest, ListByTriggerReadsOnlyMatchingObjects) {
   for (int i = 0; i < 200; ++i)
     Create(
         {.name = "p" + std::to_string(i), .name_space = i % 2 == 0 ? "a" : "b", .node = "n" + std::to_string(i % 20)});
@@ -484,8 +484,8 @@ TEST_F(CacherTest, ListByTriggerReadsOnlyItsOwn) {
   EXPECT_EQ(List("/pods", {.resource_version = "0", .predicate = Select("", "spec.nodeName=n4")}).items.size(), 9u);
 }
 
-// 5,000 watchers by node and 1,000 changes: each sees exactly its own, and nobody else is woken.
-TEST_F(CacherTest, OnlyWatchersThatAreConcernedAreWoken) {
+// 5,000 watchers by node and 1,000 changes: each sees exactly its own, and no other is woken.
+TEST_F(CacherTest, OnlyMatchingWatchersAreWoken) {
   constexpr int kNodes = 5000;
   constexpr int kChanges = 1000;
   Sync();
@@ -510,7 +510,7 @@ TEST_F(CacherTest, OnlyWatchersThatAreConcernedAreWoken) {
   }
 }
 
-// A selector that no index knows is looked at where the change happens; who does not match sleeps on.
+// A selector without an index is evaluated at the change; watchers that do not match are not woken.
 TEST_F(CacherTest, LabelSelectorsAreMatchedBeforeWaking) {
   Sync();
   const std::string now = std::to_string(cacher().resource_version());
@@ -592,7 +592,7 @@ TEST_F(CacherTest, WatchersResumeAcrossARestart) {
   (void)last;
 }
 
-TEST_F(CacherTest, RestartAfterCompactionKnowsWhatIsLeft) {
+TEST_F(CacherTest, RestartAfterCompactionServesTheRemainingHistory) {
   const auto a = Create({.name = "a"});
   const auto b = Create({.name = "b"});
   Compact();

@@ -1,4 +1,4 @@
-// What the watch cache costs with 10,000 pods of about 5.7 kB (protobuf): lists, gets, changes beside watchers that
+// Cost of the watch cache with 10,000 pods of about 5.7 kB (protobuf): lists, gets, changes beside watchers that
 // they do not concern.
 #include <benchmark/benchmark.h>
 

@@ -18,7 +18,7 @@ namespace keelson::cacher {
 
 class CacherHarness final : public storage::Harness {
  public:
-  // `memory` may be given to be another process on the same store. `etcd_version`: it looks like such an etcd.
+  // `memory` may be given to simulate another process on the same store. `etcd_version`: the etcd version it reports.
   CacherHarness(async::IOPool& io, CacherOptions options = DefaultOptions(),
                 std::shared_ptr<kv::Store> memory = nullptr, std::size_t history_bytes = 64 << 20,
                 std::string etcd_version = "")

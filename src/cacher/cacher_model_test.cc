@@ -68,7 +68,7 @@ class Model {
     return items;
   }
 
-  // What a watch after `revision` sees, up to and including `until`.
+  // The events of a watch after `revision`, up to and including `until`.
   std::vector<std::string> Watch(const Question& question, std::uint64_t revision, std::uint64_t until) const {
     std::vector<std::string> events;
     for (auto next = states_.upper_bound(revision); next != states_.end() && next->first <= until; ++next) {

@@ -129,7 +129,7 @@ void Dispatcher::Tell(Group& group, std::uint64_t sequence, const CacheEvent& ev
     }
     group.sequences.push_back(sequence);
   }
-  // Whoever waits has seen everything before. Deciding here costs a few comparisons; waking it to decide there costs a
+  // A waiting watcher has seen everything before. Deciding here costs a few comparisons; waking it to decide costs a
   // thread switch.
   for (Watcher* watcher = group.waiting; watcher != nullptr;) {
     Watcher* const next = watcher->next;

@@ -1,9 +1,9 @@
-// Who is told about which change. Holds the ring and the watchers of one resource; the reflector appends, connection
-// threads poll. A watcher belongs to one group: those that asked for one value of the trigger field (spec.nodeName), or
-// for one scope (namespace, name). A change reaches the few groups it concerns by hash look-ups; all other watchers
-// cost nothing, not even a wake-up. A group lists the numbers of the ring's events that concern it, so that its
-// watchers skip the rest; the group of everything needs none. Thread safety: all members from any thread. Wake
-// functions are called without a lock held.
+// Delivers changes to the watchers of one resource. Holds the event ring and the watchers; the reflector appends,
+// connection threads poll. A watcher belongs to one group: those with one value of the trigger field (spec.nodeName),
+// or with one scope (namespace, name). A change reaches the few groups it concerns by hash look-ups;
+// all other watchers cost nothing, not even a wake-up. A group lists the numbers of the ring's events that concern it,
+// so that its watchers skip the rest; the group of everything needs none. Thread safety: all members from any thread.
+// Wake functions are called without a lock held.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ class Dispatcher final : public HistoryBudget::Keeper {
   // One watch. Everything but the selection belongs to the dispatcher.
   struct Watcher : base::RefCounted {
     explicit Watcher(WatchSelectionPtr selection_in) : selection(std::move(selection_in)) {}
-    const WatchSelectionPtr selection;  // shared by the watchers of a group that asked for the same
+    const WatchSelectionPtr selection;  // shared by the watchers of a group with equal selectors
     std::function<void()> wake;         // set once, before it can wait
 
     // Guarded by the dispatcher's mutex.
@@ -79,7 +79,7 @@ class Dispatcher final : public HistoryBudget::Keeper {
   // Forgets history and closes all watchers; `snapshot` is the state now, changes after `since` will be appended.
   void Reset(SnapshotPtr snapshot, std::uint64_t since);
   void CloseAll();
-  // Makes `events` and the state after them visible, in this order to everybody: state first, then events.
+  // Makes `events` and the state after them visible to all watchers, in this order: state first, then events.
   void Append(std::vector<EventPtr> events, SnapshotPtr snapshot);
 
   // The readers' side.

@@ -1,4 +1,4 @@
-// What watchers share: a selection for all that ask for the same, so that thousands of idle ones cost little.
+// Shared state of watchers: one selection for equal selectors, so that thousands of idle ones cost little.
 #include "cacher/dispatcher.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class DispatcherTest : public ::testing::Test {
   Dispatcher dispatcher{clock, budget, {}};
 };
 
-TEST_F(DispatcherTest, WatchersThatAskForTheSameShareTheirSelection) {
+TEST_F(DispatcherTest, WatchersWithEqualSelectorsShareTheirSelection) {
   const WatchSelection all{.prefix = "/registry/pods/a/", .scope_namespace = "a"};
   const auto first = Register(all);
   const auto second = Register(all);

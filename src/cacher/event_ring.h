@@ -26,7 +26,7 @@ namespace keelson::cacher {
 
 using storage::ObjectPtr;
 
-// One change. Immutable but for the object made for those who see it leave.
+// One change. Immutable except for the lazily made DELETED object of watchers whose selector no longer matches.
 struct CacheEvent : base::RefCounted {
   ObjectPtr object;    // null: deleted
   ObjectPtr previous;  // null: created
@@ -36,7 +36,7 @@ struct CacheEvent : base::RefCounted {
       gone;  // `previous` at `revision`: what a DELETED event shows. Made on first use.
 
   const storage::Object& either() const { return object ? *object : *previous; }
-  // What history alone keeps alive because of this event.
+  // Bytes that only the history keeps alive because of this event.
   std::size_t HistoryBytes() const { return previous ? previous->MemoryBytes() : 0; }
 };
 using EventPtr = base::Ref<const CacheEvent>;
@@ -46,7 +46,7 @@ using EventPtr = base::Ref<const CacheEvent>;
 // Thread safety: all members from any thread. Lock order: a budget's mutex before those of its keepers.
 class HistoryBudget {
  public:
-  // Whoever has a ring. Called by whichever thread ran out of room.
+  // Owner of a ring. Called by whichever thread ran out of room.
   class Keeper {
    public:
     virtual ~Keeper() = default;

@@ -18,12 +18,12 @@ class Freshness {
  public:
   explicit Freshness(const base::Clock& clock) : clock_(clock) {}
 
-  // True once Reached() was told `revision` or more; false after `timeout`, or when stopped.
+  // True once Reached() was called with `revision` or more; false after `timeout`, or when stopped.
   Awaitable<bool> Wait(std::uint64_t revision, base::Clock::SteadyTime::duration timeout);
   // Until then, or until stopped.
   Awaitable<void> Sleep(base::Clock::SteadyTime::duration duration);
   void Reached(std::uint64_t revision);
-  void Tick();  // ends the waits whose time is up
+  void Tick();  // ends the waits that have timed out
   void Stop();  // ends all, and every later one at once
   bool any_waiting() const;
 

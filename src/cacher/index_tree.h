@@ -13,7 +13,7 @@ namespace keelson::cacher {
 
 using storage::ObjectPtr;
 
-// Objects by key. Beside each reference stand the bits of its labels (label_filter.h).
+// Objects by key. Beside each reference are the bits of its labels (label_filter.h).
 class ObjectTree {
   struct Entry {
     ObjectPtr object;

@@ -1,7 +1,7 @@
-// Which objects a label selector cannot match, told from 64 bits that stand beside each object's reference in the tree:
-// a LIST by label then touches the objects that match and a few percent of the others, not all of them.
-// Each label (key and value) sets two bits. A selector that asks for a value asks for its bits; one that asks for
-// anything else (absence, existence, inequality) asks for nothing here. Immutable; pure.
+// Bloom filter for label selectors: 64 bits beside each object's reference in the tree rule out most objects that a
+// selector cannot match, so that a LIST by label touches the matching objects and a few percent of the others.
+// Each label (key and value) sets two bits. A requirement with values needs their bits; any other (absence, existence,
+// inequality) rules out nothing. Immutable; pure.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace {
 
 using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
 
-TEST(LabelFilter, AsksForValuesOnly) {
+TEST(LabelFilter, UsesRequirementsWithValuesOnly) {
   struct Case {
     const char* selector;
     bool empty;
@@ -24,8 +24,8 @@ TEST(LabelFilter, AsksForValuesOnly) {
   }
 }
 
-// What is selected always passes, and of what is not, little does.
-TEST(LabelFilter, NeverWrongAndMostlyRight) {
+// No false negatives, and few false positives.
+TEST(LabelFilter, HasNoFalseNegativesAndFewFalsePositives) {
   std::mt19937 random(7);
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   std::vector<std::string> keys, values;

@@ -1,6 +1,6 @@
 // The objects that have a label, by its value, for the few label keys that LISTs select by: such a LIST then costs what
-// it returns, whatever else is stored. Which keys those are is learned from the LISTs themselves (LabelDemand); the
-// reflector makes their indexes a part at a time and keeps them in step.
+// it returns, whatever else is stored. The keys are learned from the LISTs themselves (LabelDemand); the reflector
+// builds their indexes in parts and keeps them up to date.
 //
 //   team ── (a, /pods/n/1) (a, /pods/n/7) (b, /pods/n/2) ...
 #pragma once
@@ -21,14 +21,14 @@ namespace keelson::cacher {
 inline constexpr std::size_t kLabelIndexesMax =
     4;  // of one resource; each costs about 34 bytes for an object with the label
 
-// Label keys that LISTs asked for. Thread safety: all members, from any thread.
+// Label keys that LISTs select by. Thread safety: all members, from any thread.
 class LabelDemand {
  public:
   static constexpr std::size_t kObjectsMin = 1000;   // a LIST that looks at fewer is cheap enough
   static constexpr std::uint32_t kListsMin = 16;     // LISTs by a key before it gets an index
   static constexpr std::size_t kCandidatesMax = 64;  // keys that are counted; then counting starts anew
 
-  // A LIST that asked for values of `key` looked at `objects` one by one. True when the key is now wanted.
+  // Notes that a LIST by values of `key` scanned `objects` objects. True when the key is now wanted.
   bool Note(std::string_view key, std::size_t objects);
   // How many keys are wanted, and which; a key stays where it is.
   std::size_t size() const { return size_.load(std::memory_order_acquire); }

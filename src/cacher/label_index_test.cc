@@ -64,7 +64,7 @@ class LabelIndexTest : public CacherTest {
   }
 };
 
-TEST_F(LabelIndexTest, ListsByAnIndexedLabelLookAtTheirObjectsOnly) {
+TEST_F(LabelIndexTest, ListsByAnIndexedLabelReadMatchingObjectsOnly) {
   Fill();
   const std::string before = Names(ListByLabel("app=seldom"));
   const std::size_t count = ListByLabel("app=seldom").items.size();

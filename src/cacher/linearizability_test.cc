@@ -155,7 +155,7 @@ TEST_P(Linearizability, ListAndGetThroughTheCache) {
   const std::uint64_t seed = seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : base::Random::Real().Next();
   SCOPED_TRACE("KEELSON_SEED=" + std::to_string(seed));
   harness_ = std::make_unique<CacherHarness>(io_, CacherHarness::DefaultOptions(), nullptr, 64 << 20, GetParam());
-  // Between a state and its revision the reflector stands still for a while, so that readers come in between.
+  // Between a state and its revision the reflector pauses, so that readers run in between.
   base::Failpoints::Arm("cacher/dispatcher/show", [] {
     std::this_thread::sleep_for(std::chrono::microseconds(300));
     return false;

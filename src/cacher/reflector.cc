@@ -146,20 +146,20 @@ Awaitable<storage::Result<void>> Reflector::List() {
 // After a list: reads what history there is, then follows for as long as nothing is missed.
 Awaitable<storage::Result<void>> Reflector::Follow() {
   std::uint64_t from = listed_ > options_.replay_revisions_max ? listed_ - options_.replay_revisions_max + 1 : 1;
-  if (!progress_ordered()) from = listed_ + 1;  // Nobody would say when history was read to its end.
+  if (!progress_ordered()) from = listed_ + 1;  // The end of history would not be reported.
   dispatcher_.Reset(base::MakeRef<Snapshot>(objects_, index_, listed_), from - 1);
   bool replaying = true;
   int compactions = 0;
   while (!stopping_.load(std::memory_order_acquire)) {
-    // Nothing of history is left. Waiting for a word about it would be in vain: etcd tells the progress of a watch only
-    // when it has come to where the watch starts.
+    // No history is left. Do not wait for a progress response: etcd reports the progress of a watch only when it has
+    // reached the watch's start revision.
     if (replaying && from > listed_) {
       replaying = false;
       BecomeReady();
     }
-    // History needs what was before each change; afterwards the state itself knows.
+    // Replayed history needs previous values from etcd; afterwards the state has them.
     if (!OpenWatch(from, replaying)) break;
-    // Tells when everything up to now was delivered, also when that is nothing.
+    // Reports when everything up to now was delivered, also if there was nothing.
     RequestProgress();
     auto ended = co_await FollowOnce(replaying);
     CloseWatch();
@@ -286,7 +286,7 @@ storage::Error Reflector::Unreadable(const storage::Store::Unreadable& why) cons
   return storage::StatusError(store_.WatchError(why, false));
 }
 
-// Opens what was put. Where something cannot be read, `changes` ends before the transaction that wrote it.
+// Decodes the put values. At an unreadable value `changes` ends before the transaction that wrote it.
 Awaitable<storage::Result<void>> Reflector::Open(std::vector<kv::Event>& changes, std::vector<ObjectPtr>& opened) {
   opened.resize(changes.size());
   for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -304,7 +304,7 @@ Awaitable<storage::Result<void>> Reflector::Open(std::vector<kv::Event>& changes
       opened[i] = *std::move(object);
       continue;
     }
-    // What was overwritten or deleted since need not be read: nobody has seen it.
+    // A value overwritten or deleted since need not be read: no client has seen it.
     const auto later = std::span(changes).subspan(i + 1);
     if (std::ranges::any_of(later, [&](const kv::Event& next) { return next.kv.key == key; })) continue;
     const auto first =
@@ -339,7 +339,7 @@ Awaitable<storage::Result<void>> Reflector::Apply(kv::WatchResponse response) {
     const std::string key = change.kv.key.substr(store_.path_prefix().size() - 1);
     if (const ObjectPtr* previous = objects_.Find(key)) event->previous = *previous;
     event->object = std::move(opened[i]);
-    if (change.type == kv::Event::Type::kPut && !event->object) continue;  // could not be read, and is no more
+    if (change.type == kv::Event::Type::kPut && !event->object) continue;  // unreadable, and deleted since
     if (!event->object && !event->previous) continue;
     Change(event);
     events.push_back(std::move(event));

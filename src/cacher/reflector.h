@@ -29,8 +29,8 @@ class Reflector {
   void Stop();
   void RequestProgress();
 
-  // False with an etcd that may tell progress before the events up to it (kv/etcd_version.h): then only the store knows
-  // whether the state is the newest.
+  // False with an etcd that may report progress before the events up to it (kv/etcd_version.h): then only a read of the
+  // store shows whether the state is the newest.
   bool progress_ordered() const { return progress_ordered_.load(std::memory_order_acquire); }
   bool ready() const { return ready_.load(std::memory_order_acquire); }
   struct Down {

@@ -10,7 +10,7 @@
 
 namespace keelson::cacher {
 
-// `initial` null: changes only. `end_bookmark`: tell where the initial events end.
+// `initial` null: changes only. `end_bookmark`: send a bookmark after the initial events (initial-events-end).
 std::unique_ptr<storage::WatchStream> NewCacheWatchStream(std::shared_ptr<Dispatcher> dispatcher,
                                                           Dispatcher::WatcherPtr watcher, const storage::Store& store,
                                                           CacherMetrics& metrics, SnapshotPtr initial,

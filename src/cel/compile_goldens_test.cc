@@ -289,7 +289,7 @@ TEST(CompileGoldens, Schemas) {
       others = others ||
                (!field.ends_with("openAPIV3Schema") && field.find("x-kubernetes-validations") == field.npos) ||
                error["text"].as_string().find("to be structural") != std::string_view::npos ||
-               // A structural schema does not tell an empty reason from none; registry/apiextensions reports it.
+               // A structural schema does not distinguish an empty reason from none; registry/apiextensions reports it.
                error["text"].as_string().find(".reason: Unsupported value: \"\"") != std::string_view::npos;
     }
     for (const auto& error : sorted) {

@@ -13,7 +13,7 @@ Val FromJSON(Arena& arena, const object::Value& value) {
   if (value.is_list()) {
     const auto items = value.items();
     if (std::ranges::all_of(items, [](const object::Value& item) { return item.is_string(); }))
-      return FromObject(arena, value);  // A view: callers tell lists of the token from lists that expressions make.
+      return FromObject(arena, value);  // A view: distinguishes lists of the token from those of expressions.
     List* list = NewList(arena, static_cast<std::uint32_t>(value.size()));
     for (const object::Value& item : items) list->items[list->size++] = FromJSON(arena, item);
     return Val::Of(list);

@@ -28,7 +28,7 @@ namespace {
 // A protobuf message in text form.
 struct Field;
 struct Text {
-  std::string scalar;  // of a field that is no message; strings unescaped
+  std::string scalar;  // of a scalar field; strings unescaped
   std::vector<Field> fields;
 
   const Text* Find(std::string_view name) const;

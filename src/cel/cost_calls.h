@@ -25,7 +25,7 @@ struct CallEstimate {
   std::optional<Estimate> result_size;
 };
 
-// Nothing where the call has no cost of its own here. The costs of the arguments are not included.
+// Nothing if the call has no specific cost here. The costs of the arguments are not included.
 std::optional<CallEstimate> EstimateLibraryCall(std::string_view function, std::string_view overload,
                                                 const CallNode* target, std::span<const CallNode> args,
                                                 const SizeEstimator* sizes);

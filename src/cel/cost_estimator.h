@@ -33,7 +33,7 @@ class SizeEstimator {
  public:
   virtual ~SizeEstimator() = default;
   // Size of the value at `path` ("self", "list", "@items"; "@keys", "@values", "@indices"), which has `type`; nothing
-  // where it is not known. An empty path asks by type alone.
+  // where it is not known. An empty path: by type alone.
   virtual std::optional<Estimate> EstimateSize(std::span<const std::string_view> path, const Type& type) const = 0;
 };
 

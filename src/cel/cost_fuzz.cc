@@ -166,7 +166,7 @@ class ExpressionWriter {
     }
   }
 
-  // A macro over a list or the keys of a map whose body is a condition.
+  // A macro with a condition as its body, over a list or the keys of a map.
   std::string Fold(int depth, std::string_view macro) {
     const std::string name = "x" + std::to_string(depth);
     const std::uint32_t choice = bytes_.Below(3);

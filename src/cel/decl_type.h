@@ -40,7 +40,7 @@ struct DeclType {
   const DeclType* Field(std::string_view field) const;  // null where there is none
 };
 
-// The declarations of one schema, made from its root or from the node asked for.
+// The declarations of one schema, made from its root or from a given node.
 class DeclTypes {
  public:
   // Null where the schema cannot be seen by expressions (no type, preserve-unknown-fields only).

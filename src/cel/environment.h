@@ -48,7 +48,7 @@ class Environment {
   bool permanent() const { return permanent_; }
 
  private:
-  struct Functions;  // overloads by name, shared by extensions without libraries of their own
+  struct Functions;  // overloads by name, shared by extensions that add no libraries
   Environment() = default;
 
   std::shared_ptr<const Functions> functions_;

@@ -1,6 +1,7 @@
 // Evaluation of a plan with the cost tracker of the reference. The tracker finds the arguments of a call on a stack of
 // observed values, by expression id; its quirks (what is left on the stack, what is dropped with it) decide costs, so
-// the stack is kept exactly as there. Each entry knows the entry below it with the same id: finding one takes one step.
+// the stack is kept exactly as there. Each entry links to the entry below it with the same id: finding one takes one
+// step.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -183,7 +184,7 @@ class Evaluator final : public Evaluation {
       stack_.Drop(attribute.final_id);
       ++cost_;
     }
-    if (node.test_only) --cost_;  // Presence tests have no cost of their own.
+    if (node.test_only) --cost_;  // Presence tests have no cost.
     Observe(value, node.id);
     return value;
   }

@@ -134,7 +134,7 @@ Text DecimalClause(const Val& value) {
   return Fail("decimal clause can only be used on integers, was given " + std::string(TypeNameOf(value)));
 }
 
-// A double, or one of the texts that stand for what JSON has no number for.
+// A double, or one of the texts for values without a JSON number (NaN, Infinity).
 std::optional<double> FloatArgument(const Val& value) {
   if (value.is(Tag::kDouble)) return value.double_value();
   if (!value.is_string()) return std::nullopt;
@@ -231,7 +231,7 @@ struct Clause {
   std::size_t size = 0;  // bytes read
 };
 
-// What follows the percent sign. An empty text means success.
+// Parses a clause after the percent sign. An empty text means success.
 std::string ParseClause(std::string_view text, Clause* clause) {
   std::size_t at = 0;
   if (text[0] == '.') {

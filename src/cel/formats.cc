@@ -1,4 +1,4 @@
-// Named formats: format.dns1123Label() and its like.
+// Named formats: format.dns1123Label() and so on.
 #include <algorithm>
 
 #include "base/strings.h"
@@ -63,7 +63,7 @@ bool IsDate(std::string_view text) {
 
 Messages ValidateDate(std::string_view text) { return IsDate(text) ? Messages() : Messages{"invalid date"}; }
 
-// kDateTimePattern by hand; the dot before the fraction stands for any character but a newline.
+// kDateTimePattern by hand; the unescaped dot before the fraction matches any character but a newline.
 bool IsClock(std::string_view text) {
   for (const char* shape = "00:00:00"; *shape != 0; ++shape) {
     if (text.empty() || (*shape == '0' ? !IsDigit(text[0]) : text[0] != ':')) return false;

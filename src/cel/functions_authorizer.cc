@@ -1,4 +1,4 @@
-// The authorizer library: a builder that copies its record at each step, and the check that asks.
+// The authorizer library: a builder that copies its record at each step, and check(), which calls the authorizer.
 #include "base/strings.h"
 #include "cel/functions.h"
 #include "cel/library_values.h"

@@ -129,7 +129,7 @@ Val FormatNamed(Evaluation& e, Args args) {
   return Val::OptionalOf(e.arena, Val::OfPointer(Tag::kFormat, format));
 }
 
-// format.<key>(): one implementation each, because a call of no arguments knows nothing but itself.
+// format.<key>(): one implementation each, because a call without arguments has no other parameter.
 template <std::size_t index>
 Val ConstantFormat(Evaluation&, Args);
 

@@ -10,7 +10,7 @@ namespace {
 
 using Args = std::span<const Val>;
 
-// Where the code point number `index` begins. REQUIRES: index <= RuneCount(text).
+// Byte offset of code point number `index`. REQUIRES: index <= RuneCount(text).
 std::size_t ByteOffset(std::string_view text, std::int64_t index) {
   std::size_t at = 0;
   for (; index > 0; --index) at += static_cast<std::size_t>(base::DecodeRune(text.substr(at)).length);

@@ -38,7 +38,7 @@ enum class Rule : std::uint8_t {
 };
 inline constexpr std::size_t kRuleCount = 17;
 
-// Names of the parts of a rule, as the visitor asks for them.
+// Names of the parts of a rule, as the visitor uses them.
 enum class Label : std::uint8_t {
   kNone,
   kE,

@@ -117,7 +117,7 @@ constexpr std::pair<std::string_view, const Type*> kNamedTypes[] = {
     {"uint", &kUintType}, {"list", &kListDynType},   {"map", &kMapDynType},
 };
 
-// Struct types from rows. Like apiserver's DeclTypeProvider it also knows scalars by their declared names
+// Struct types from rows. Like apiserver's DeclTypeProvider it also has scalars by their declared names
 // ("timestamp").
 class RowTypes : public TypeProvider {
  public:

@@ -49,7 +49,7 @@ struct AdmissionVariables {
 EnvironmentPtr AdmissionEnvironment(ExpressionMode mode, AdmissionVariables variables);
 
 // For type checking a policy against a kind it matches: `object` and `oldObject` have that type, `params` has its own
-// where it is not null. `types` knows their fields.
+// where it is not null. `types` has their fields.
 EnvironmentPtr TypeCheckEnvironment(const Type& object, const Type* params,
                                     const std::vector<std::shared_ptr<const TypeProvider>>& types);
 

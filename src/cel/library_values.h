@@ -49,7 +49,7 @@ struct NamedFormat {
 };
 const NamedFormat* FindNamedFormat(std::string_view key);
 
-// Answers the questions of authorizer.…check(…). The caller decides for whom: the request's user, or the service
+// Authorization checks of authorizer.…check(…). The caller decides the subject: the request's user, or the service
 // account that the expression names.
 class AuthorizerFunctions {
  public:

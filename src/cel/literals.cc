@@ -107,7 +107,7 @@ std::optional<double> ParseDoubleLiteral(std::string_view text, bool negative) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range) {
-    value = std::strtod(std::string(text).c_str(), nullptr);  // tells underflow, which is fine, from overflow
+    value = std::strtod(std::string(text).c_str(), nullptr);  // distinguishes underflow, which is fine, from overflow
     if (std::isinf(value)) return std::nullopt;
   } else if (error != std::errc() || end != text.data() + text.size()) {
     return std::nullopt;

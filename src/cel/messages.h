@@ -9,10 +9,10 @@
 
 namespace keelson::cel {
 
-// Type{field: value}: a well-known protobuf message becomes the CEL value it stands for, anything else a Message.
+// Type{field: value}: a well-known protobuf message becomes its CEL value, anything else a Message.
 Val NewMessage(Evaluation& evaluation, std::string_view type, std::span<const MessageField> fields);
 
-// Calls the implementation of a planned call whose arguments are no errors (or that takes errors).
+// Calls the implementation of a planned call whose arguments are not errors (or that takes errors).
 Val Invoke(Evaluation& evaluation, const plan::CallNode& call, std::span<const Val> args);
 
 // A list or map literal of the values that `value_of` gives for its nodes.

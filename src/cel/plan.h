@@ -48,7 +48,7 @@ struct Qualifier {
   enum class Kind : std::uint8_t {
     kConstant,
     kAttribute,  // a[b.c]
-    kRelative,   // a[f(x)]: an attribute of its own to the cost tracker
+    kRelative,   // a[f(x)]: a separate attribute for the cost tracker
   };
   Kind kind = Kind::kConstant;
   bool optional = false;

@@ -24,11 +24,11 @@ namespace keelson::cel {
 inline constexpr std::uint64_t kPerCallLimit = 1'000'000;
 inline constexpr std::uint32_t kInterruptCheckFrequency = 100;  // iterations of comprehensions
 
-// The variables of an evaluation. Each is asked for at most once.
+// The variables of an evaluation. Each is looked up at most once.
 class Activation {
  public:
   virtual ~Activation() = default;
-  // False where there is no such variable. An error value is the result of everything that uses the variable.
+  // False if there is no such variable. An error value is the result of everything that uses the variable.
   virtual bool Find(Arena& arena, std::string_view name, Val* out) = 0;
 };
 
@@ -42,7 +42,7 @@ class ValueActivation final : public Activation {
   std::vector<std::pair<std::string_view, Val>> values_;
 };
 
-// Tells evaluations of a request that is gone to stop.
+// Stops evaluations of a request that has ended.
 class Interrupt {
  public:
   virtual ~Interrupt() = default;

@@ -28,8 +28,8 @@ struct Compilation {
 using CompilationPtr = std::shared_ptr<const Compilation>;
 
 CompilationPtr CompileProgram(const EnvironmentPtr& env, std::string_view expression);
-// The same; what is compiled in a permanent environment is kept in one ProgramCache of the process and shared by all
-// who use the expression: match conditions that many webhooks repeat, policies without variables, selectors of the
+// The same; programs compiled in a permanent environment are kept in one ProgramCache of the process and shared by all
+// users of the expression: match conditions that many webhooks repeat, policies without variables, selectors of the
 // claims of one template. Environments of one policy with variables or of one schema node are not permanent: the policy
 // or schema keeps its programs itself.
 CompilationPtr CompileShared(const EnvironmentPtr& env, std::string_view expression);

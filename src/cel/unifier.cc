@@ -142,7 +142,7 @@ bool Unifier::Assignable(const Type* a, const Type* b) {
   }
 }
 
-// Whether `variable`, or the type bound to it, can stand for `type`; binds it where it is free.
+// Whether `variable`, or the type bound to it, unifies with `type`; binds it if it is free.
 Unifier::Substitution Unifier::TrySubstitute(const Type* type, const Type* variable) {
   if (type->kind == variable->kind && IsExactType(*type, *variable)) return {true, true};
   if (const Type* bound = Find(variable)) {

@@ -177,7 +177,7 @@ struct MapEntry {
   Val value;
 };
 
-// Members that are computed when they are asked for: `variables` of a policy, `claims` of a token. As apiserver's lazy
+// Members that are computed on first access: `variables` of a policy, `claims` of a token. As apiserver's lazy
 // map it can be read by name and iterated (over values), and nothing else.
 class LazyMembers {
  public:
@@ -219,12 +219,12 @@ struct Map {
   std::int64_t IndexOf(const Val& key) const;
 };
 
-// `value` has no text of its own: it owns nothing that would need its destructor.
+// `value` holds no text, so its destructor need not run.
 struct QuantityObject {
   object::Quantity value;
   std::string_view text;  // canonical
 };
-// `computed`: the result of add and sub. The reference cannot be asked whether something equals such a value.
+// `computed`: the result of add and sub. cel-go's equality is not defined for such a value.
 Val NewQuantity(Arena& arena, const object::Quantity& quantity, bool computed = false);
 std::optional<Val> ParseQuantityVal(Arena& arena, std::string_view text, std::string_view* error);
 

@@ -60,7 +60,7 @@ std::string ManyContainers(int count) {
   return text + "]}}";
 }
 
-TEST(Allocations, AreNotPerField) {
+TEST(Allocations, NumberIsIndependentOfFields) {
   if (!Allocations::Counted()) GTEST_SKIP() << "the sanitizer counts for itself";
   constexpr int kContainers = 1000;      // 19,000 fields
   constexpr std::size_t kCountMax = 24;  // blocks and buffers grow by doubling

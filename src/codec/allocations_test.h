@@ -1,4 +1,4 @@
-// Counts what this test program asks of malloc. Under the sanitizers, which bring their own, nothing is counted.
+// Counts malloc calls of this test program. Under the sanitizers, which bring their own, nothing is counted.
 #pragma once
 
 #include <cstddef>

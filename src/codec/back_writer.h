@@ -1,6 +1,6 @@
 // A buffer that is written from its end to its beginning, as gogo's marshalers do: a message's length is known when its
-// content is done, so nothing is measured beforehand or moved afterwards. Where the writing stands is handed from call
-// to call (`at`: what is done begins there) rather than kept here, so that it stays in a register. Inner part of the
+// content is done, so nothing is measured beforehand or moved afterwards. The write position is passed from call to
+// call (`at`: the output begins there) and not kept here, so that it stays in a register. Inner part of the
 // protobuf encoder; not for other folders.
 #pragma once
 
@@ -48,7 +48,7 @@ class BackWriter {
   }
 
   // The following need kSlack and take at most kFieldMax of it, beside texts longer than kShort, for which they make
-  // room. Who writes a field asks for room once.
+  // room. The writer of a field reserves room once.
 
   // A part of a table, which has kBlock readable bytes in front of it.
   [[nodiscard]] char* Zeros(char* at, const char* end, std::size_t size) {
@@ -97,7 +97,7 @@ class BackWriter {
     char* to = at - size;
     if (size <= kBlock) {
       if (size == 0) return at;
-      // What is stored in front of the text is written over by what comes next.
+      // Bytes stored in front of the text are overwritten by the next piece.
       Store(at - kBlock, LoadBefore(from + size, size));
     } else if (size <= 2 * kBlock) {
       const __m128i first = Load(from);

@@ -231,7 +231,7 @@ class Reader {
   std::string error_;
 };
 
-// Writes what JSON would write; the schema, where there is one, only tells which texts are bytes.
+// Writes the values that JSON would have; the schema, if given, only says which texts are []byte.
 class Encoder {
  public:
   explicit Encoder(std::string& out) : out_(out) {}
@@ -246,7 +246,7 @@ class Encoder {
         break;
       case Value::Kind::kInt:
         if (type != nullptr && type->kind == Kind::kDouble) {
-          Float(static_cast<double>(value.as_int()));  // JSON does not tell 1 from 1.0, Go's float64 is a float
+          Float(static_cast<double>(value.as_int()));  // JSON does not distinguish 1 from 1.0, Go's float64 is a float
         } else {
           Integer(value.as_int());
         }

@@ -1,6 +1,6 @@
 // CBOR as apimachinery's serializer reads and writes it: self-described (tag 55799), text as byte strings, bytes with
-// the expected conversion to base64 (tag 22), keys sorted by their encoding. What it stands for is JSON, so objects go
-// through json.h's rules. Thread safety: functions of their arguments. Decoded Values live as long as the arena.
+// the expected conversion to base64 (tag 22), keys sorted by their encoding. Its data model is JSON's, so objects
+// follow json.h's rules. Thread safety: functions of their arguments. Decoded Values live as long as the arena.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ Outcome<Decoded, DecodeError> DecodeCBOR(base::Arena& arena, std::string_view by
 // With the magic in front. The arena holds what is needed while encoding.
 void EncodeCBOR(base::Arena& arena, const Value& value, const schema::Struct& type, std::string& out);
 void EncodeCBOR(base::Arena& arena, const Value& value, std::string& out);
-// What JSON text says, with the magic; for objects without bytes in them, since the text does not tell which they are.
+// Converts JSON text to CBOR with the magic prefix; only for objects without []byte, which the text does not show.
 void JSONToCBOR(base::Arena& arena, std::string_view json, std::string& out);
 
 // Pieces, for lists and events that are put together: an object without the magic, the head of an array or map with

@@ -1,4 +1,4 @@
-// Whatever decodes encodes to bytes that decode to the same.
+// Property: a decoded value encodes to bytes that decode to the same value.
 #include <cstdint>
 #include <string>
 

@@ -33,7 +33,7 @@ TEST(CBOR, Writes) {
             "01");
 }
 
-TEST(CBOR, ReadsWhatOthersWrite) {
+TEST(CBOR, ReadsEncodingsOfOtherLibraries) {
   struct Case {
     std::string_view bytes;
     const char* want;

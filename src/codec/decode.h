@@ -1,4 +1,4 @@
-// What all decoders take and give.
+// Options and results that all decoders share.
 #pragma once
 
 #include <cstdint>

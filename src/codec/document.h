@@ -16,7 +16,7 @@
 namespace keelson::codec {
 
 struct Document {
-  std::string_view json;                // the text itself, or in the arena the JSON that the YAML stands for
+  std::string_view json;                // the text itself, or in the arena the JSON converted from YAML
   TypeMeta type_meta;                   // in `json` or the arena
   std::vector<std::string> duplicates;  // strict errors of YAML: keys set twice
 };
@@ -31,8 +31,8 @@ Outcome<Decoded, DecodeError> DecodeDocument(base::Arena& arena, const Document&
 // Why the kind cannot be looked up, in upstream's words: one of the two is missing in `text`, or the version has three
 // parts. "" when it can.
 std::string TypeMetaProblem(const TypeMeta& type_meta, std::string_view text);
-// Why the text is no configuration of this kind of apiserver.config.k8s.io, in upstream's words; "" when it is. The
-// alpha and beta versions have the shape of v1.
+// The error if the text is not a configuration of this kind of apiserver.config.k8s.io, in upstream's words; "" if it
+// is. The alpha and beta versions have the shape of v1.
 std::string ConfigurationProblem(const TypeMeta& type_meta, std::string_view text, std::string_view expected_kind);
 
 }  // namespace keelson::codec

@@ -85,7 +85,7 @@ class Generator {
 
  private:
   static bool IsPlainZero(const schema::Type& type, const Value& value) {
-    // protobuf does not tell nil from empty.
+    // protobuf does not distinguish nil from empty.
     if (type.kind == schema::Kind::kList || type.kind == schema::Kind::kMap) return value.empty();
     return IsZero(type, value);
   }

@@ -8,8 +8,8 @@ namespace {
 using schema::Field;
 using schema::Struct;
 
-// A type, then those of its fields whose Go type has a name of its own. A field that is not here is declared with the
-// plain type that its schema tells. A line that begins with spaces continues the one before.
+// A type, then those of its fields whose Go type has a declared name. A field that is not here has the plain type of
+// its schema. A line that begins with spaces continues the one before.
 constexpr std::string_view kNamedTypes = R"(
 admissionregistration/v1.MatchResources matchPolicy:v1.MatchPolicyType
 admissionregistration/v1.MutatingAdmissionPolicySpec failurePolicy:v1.FailurePolicyType

@@ -1,5 +1,5 @@
-// What Go calls the type of a field in the text of an unmarshal error: the name of a declared type where there is one
-// (v1.RestartPolicy), else the plain type (string). Pure data, used on the way to an error only.
+// Go's type name of a field, for the text of unmarshal errors: the declared type if there is one (v1.RestartPolicy),
+// else the plain type (string). Pure data, used on the way to an error only.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace keelson::codec {
 
-// The type of what stands `depth` lists or maps below the field, which the schema says is `at`. `type` is the struct
+// Go's type `depth` lists or maps below the field; `at` is its schema type. `type` is the struct
 // that was being read; the field may belong to a struct that it embeds.
 std::string GoTypeOf(const schema::Struct& type, const schema::Field& field, const schema::Type& at, int depth);
 

@@ -1,5 +1,5 @@
-// Input that is meant to hurt: each is answered with a clear error or a bounded result. What it costs is told by what
-// is asked of malloc, which is the same on every machine; CPU time has a bound too, a generous one.
+// Hostile input: each gets a clear error or a bounded result. Cost is measured in malloc calls and bytes, which are
+// equal on every machine; CPU time has a generous bound too.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -37,7 +37,7 @@ class Hostile : public ::testing::Test {
   const schema::Struct& pod_ = *schema::FindKind("", "v1", "Pod");
   const schema::Struct& crd_ = *schema::FindKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
   Arena arena_;
-  // What was done so far, to make the input, does not count.
+  // Preparation of the input does not count.
   void Begin() { allocations_ = Allocations::Now(); }
   Allocations allocations_ = Allocations::Now();
   std::size_t count_max_ = kAllocationsMax;

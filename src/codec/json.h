@@ -1,9 +1,9 @@
 // JSON as Kubernetes reads and writes it: Go's encoding/json, case-sensitive, driven by the schema tables.
 //
 // A decoded Value is canonical: times, quantities, durations and base64 in their canonical text; null, and the zero
-// value of a field that is no pointer, is absent (Go cannot tell them apart either); raw extensions, fieldsV1 and
+// value of a field that is not a pointer, is absent (Go does not distinguish them either); raw extensions, fieldsV1 and
 // apiextensions' JSON are Value::Raw. Empty lists and maps, and empty structs behind pointers, stay. The writer adds
-// what Go would write for what is absent.
+// the values that Go writes for absent fields.
 //
 // Thread safety: none needed; functions of their arguments. Decoded Values live as long as the arena and do not refer
 // to the input.
@@ -35,7 +35,7 @@ struct TypeMeta {
 };
 Outcome<TypeMeta, DecodeError> FindTypeMeta(base::Arena& arena, std::string_view text);
 
-// What is wrong with `text` as JSON, in Go's words ("unexpected end of JSON input"); "" when nothing is.
+// The JSON syntax error in `text`, in Go's words ("unexpected end of JSON input"); "" for valid JSON.
 std::string JSONSyntaxError(std::string_view text);
 
 // Appends the object as Go writes it: fields in table order, empty ones left out, <, > and & escaped. No newline at the

@@ -483,7 +483,7 @@ class Reader : JSONTokens {
     }
   }
 
-  // Whatever stands there is taken as text, as Quantity.UnmarshalJSON does.
+  // Any value is taken as text, as Quantity.UnmarshalJSON does.
   bool ReadQuantity(Value& out) {
     std::string_view text;
     if (*at_ == '"') {
@@ -499,8 +499,8 @@ class Reader : JSONTokens {
     return CanonicalQuantity(arena_, text, out, error) || Fatal(error);
   }
 
-  // One of the nameless alternatives, told apart by how the value begins. Unknown fields below are not reported: Go
-  // hands the text to a decoder of its own there.
+  // One of the unnamed alternatives, chosen by the value's first character. Unknown fields below are not reported: Go
+  // uses a custom UnmarshalJSON there.
   bool ReadEither(const Type& type, const Field* field, Value& out) {
     const bool strict = strict_;
     const char c = *at_;

@@ -17,7 +17,7 @@ using schema::Kind;
 using schema::Struct;
 using schema::Type;
 
-// What a function writes it writes at `at`; it returns where its own ends.
+// Functions write at `at` and return the end of their output.
 class Encoder {
  public:
   explicit Encoder(std::string& out) : writer_(out) {}
@@ -113,7 +113,7 @@ class Encoder {
   }
 
   // Whether the members are as decoders leave those of an object that came in the table's order: then nothing needs to
-  // be looked up or sorted. Tells which are there.
+  // be looked up or sorted. Sets `present`.
   static bool InOrder(const Struct& type, std::span<const Member> members, std::uint64_t& present) {
     const JSONField* const json = type.json.data();
     const std::size_t size = type.json.size();
@@ -158,7 +158,7 @@ class Encoder {
 
   static bool LeftOut(const JSONField& field, const Value& value) { return schema::LeftOut(field, field.kind, value); }
 
-  // REQUIRES: room was asked for, and has had a key since.
+  // REQUIRES: room was reserved, and at most a key was written since.
   [[gnu::always_inline]] char* FieldValue(const JSONField& field, const Value& value, char* at) {
     if (value.is_null() && field.pointer) [[unlikely]]
       return Null(at);
@@ -196,7 +196,7 @@ class Encoder {
     return FieldValue(field, value, at);
   }
 
-  // REQUIRES: room was asked for, and has had a key since.
+  // REQUIRES: room was reserved, and at most a key was written since.
   char* Typed(const Type& type, const Value& value, char* at) {
     switch (type.kind) {
       case Kind::kString:

@@ -1,4 +1,4 @@
-// Where the JSON decoder stands, for its messages.
+// The JSON decoder's position in the document, for error messages.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct JSONFrame {
   std::int64_t index = -1;  // a list: the index
 };
 
-// What Go calls the type of what is being read, which the schema says is `type`.
+// Go's name of the type at the decoder's position, whose schema type is `type`.
 std::string GoTypeAt(const JSONFrame* frame, const schema::Type& type);
-// As Go's unmarshal errors tell it: "struct field Pod.spec.containers.name", or "value" outside of structs.
+// As in Go's unmarshal errors: "struct field Pod.spec.containers.name", or "value" outside of structs.
 std::string GoPlace(const JSONFrame* frame);
 // spec.containers[0].name; "" at the top.
 std::string PathOf(const JSONFrame* frame);

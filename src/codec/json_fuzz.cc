@@ -1,4 +1,5 @@
-// Whatever decodes encodes, and what was encoded decodes to the same bytes again. The first byte chooses the type.
+// Property: a decoded value encodes, and the result decodes and encodes to the same bytes. The first byte chooses the
+// type.
 #include <cstdint>
 #include <string>
 

@@ -30,8 +30,8 @@ class Scanner {
  private:
   enum class Open : std::uint8_t { kObject, kArray };
 
-  // Every step returns false once error_ is set. At the end Go's scanner sees one more space: an error of its own
-  // inside a word (`inside`), where a space cannot be, else the end is unexpected.
+  // Every step returns false once error_ is set. At the end Go's scanner sees one more space: inside a word (`inside`)
+  // that is a specific error, else the end is unexpected.
   bool Fail(std::string_view context, bool inside = false) {
     if (error_.empty()) {
       error_ = at_ >= text_.size() ? (inside ? "invalid character ' ' " + std::string(context) : std::string(kEnd))

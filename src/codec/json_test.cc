@@ -22,7 +22,7 @@ std::string Reencode(std::string_view text, const schema::Struct& type) {
   return out;
 }
 
-TEST(JSON, WritesWhatGoWrites) {
+TEST(JSON, WritesSameBytesAsGo) {
   struct Case {
     const char* name;
     const char* text;
@@ -58,7 +58,7 @@ TEST(JSON, WritesWhatGoWrites) {
             R"({"metadata":{},"data":{"a":[1,"x y \u003c"]},"revision":3})");
 }
 
-TEST(JSON, TypeErrorsAreGos) {
+TEST(JSON, TypeErrorsEqualGo) {
   struct Case {
     const char* text;
     const char* want;
@@ -106,7 +106,7 @@ TEST(JSON, TypeErrorsAreGos) {
   }
 }
 
-TEST(JSON, SyntaxErrorsAreGos) {
+TEST(JSON, SyntaxErrorsEqualGo) {
   struct Case {
     const char* text;
     const char* want;

@@ -35,7 +35,7 @@ class JSONTokens {
     return true;
   }
 
-  // at_ stands behind the opening quote; afterwards behind the closing one.
+  // REQUIRES: at_ is behind the opening quote; afterwards it is behind the closing one.
   bool String(std::string_view& out) {
     const char* start = at_;
     const char* special = FindStringSpecial(at_);
@@ -47,7 +47,7 @@ class JSONTokens {
     return StringSlow(start, special, out);
   }
 
-  // A number's text; at_ stands on its first byte.
+  // A number's text; at_ is at its first byte.
   bool Number(std::string_view& out, bool& integer) {
     const char* start = at_;
     const char* at = at_;

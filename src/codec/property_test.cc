@@ -65,7 +65,8 @@ TEST(Property, EveryTypeSurvivesEveryPath) {
         EncodeJSON(from_sorted->value, type, json_from_sorted);
         // Raw text keeps its own order of members, which sorting changes.
         if (json.find("f:metadata") == std::string::npos) ASSERT_EQ(json_from_sorted.size(), json.size());
-        // YAML and CBOR stand for JSON: the object comes back as it went. (Raw parts have no form of their own there.)
+        // YAML and CBOR have JSON's data model: the object survives a round trip. (Raw parts have no separate form
+        // there.)
         std::string yaml, cbor, json_of_yaml, json_of_cbor;
         EncodeYAML(untyped->value, yaml);
         const auto from_yaml = DecodeYAML(arena, yaml, type, {.strict = true});
@@ -86,7 +87,7 @@ TEST(Property, EveryTypeSurvivesEveryPath) {
         ASSERT_TRUE(from_proto.ok()) << from_proto.error().message;
         EncodeProtoMessage(from_proto->value, type, message_again);
         ASSERT_EQ(message_again, message);
-        // Whatever the order of the members and whoever put them there.
+        // Independent of the order and the origin of the members.
         std::string message_looked_up, message_reversed, json_reversed;
         EncodeProtoMessage(WithoutPlaces(arena, from_json->value), type, message_looked_up);
         ASSERT_EQ(message_looked_up, message);
@@ -100,7 +101,7 @@ TEST(Property, EveryTypeSurvivesEveryPath) {
         EncodeJSON(from_proto->value, type, json_of_proto);
         ASSERT_TRUE(TranscodeMessage(message, type, {}, {}, transcoded).ok());
         ASSERT_EQ(transcoded, json_of_proto);
-        // apiVersion and kind stand in the envelope, not in the message.
+        // apiVersion and kind are in the envelope, not in the message.
         Value bare = from_json->value;
         for (const char* name : {"kind", "apiVersion"}) {
           const schema::Field* field = type.FindField(name);
@@ -117,8 +118,8 @@ TEST(Property, EveryTypeSurvivesEveryPath) {
   EXPECT_GT(types, 1100u);
 }
 
-// What decoders note of a member's place is a guess when the object is then taken for one of another type.
-TEST(Property, PlacesOfAnotherTypeDoNoHarm) {
+// A member's noted index is only a hint if the object is then encoded as another type.
+TEST(Property, NotedIndexOfAnotherTypeIsIgnored) {
   const schema::Struct* const types[] = {schema::FindType("core/v1", "Container"),
                                          schema::FindType("core/v1", "EphemeralContainer"),
                                          schema::FindType("core/v1", "EphemeralContainerCommon"),

@@ -1,5 +1,5 @@
 // Kubernetes' protobuf: proto2 as gogo writes it, driven by the same tables as JSON, byte for byte what kube-apiserver
-// stores. docs/encoding.md has the rules. Stored and sent objects stand in an envelope:
+// stores. docs/encoding.md has the rules. Stored and sent objects are in an envelope:
 //
 //   'k' '8' 's' 0   Unknown { 1: TypeMeta { 1: apiVersion, 2: kind }, 2: raw, 3: contentEncoding, 4: contentType }
 //

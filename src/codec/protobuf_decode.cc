@@ -39,7 +39,7 @@ class Decoder {
     return true;
   }
 
-  // With apiVersion and kind, which stand in the envelope.
+  // With apiVersion and kind from the envelope.
   bool Root(const Struct& type, std::string_view message, std::string_view api_version, std::string_view kind,
             Value& out) {
     const auto push = [&](std::string_view name, std::string_view text) {
@@ -87,7 +87,7 @@ class Decoder {
     return true;
   }
 
-  // What encoders write is read here; everything else (long numbers, unknown fields, wrong types, fields that come
+  // The fast path for encoders' output; everything else (long numbers, unknown fields, wrong types, fields that come
   // again, rare types) in AnyField. `start` is where the members of the outermost struct begin, `offset` where this
   // one's fields begin among its JSON fields.
   bool Fields(const Struct& type, std::string_view message, std::size_t start, std::uint32_t offset) {

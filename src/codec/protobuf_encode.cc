@@ -35,10 +35,10 @@ WireType WireTypeOf(Kind kind) {
   return kind == Kind::kDouble ? WireType::kFixed64 : WireType::kBytes;
 }
 
-// What a function writes it writes in front of `at`; it returns where its own begins.
+// Functions write in front of `at` and return the begin of their output.
 class Encoder {
  public:
-  // Fields are written by descending number; the stretches between those that the object has stand ready in the table.
+  // Fields are written by descending number; the bytes of absent fields in between are precomputed in the table.
   char* Message(const Struct& type, const Value& value, char* at) {
     const auto members = value.members();
     if (!InOrder(type, members)) [[unlikely]]
@@ -107,7 +107,7 @@ class Encoder {
     return writer_.Zeros(writer_.Need(at), zero + zeros, zeros);
   }
 
-  // Where a member stands in wire. Decoders note it; what code of ours put in is looked up.
+  // Index of a member in wire. Decoders note it; for members added by other code it is looked up.
   static std::size_t WirePosition(const Struct& type, const Member& member) {
     const std::size_t noted = member.value.place() >> 8, place = member.value.place() & 0xff;
     if (noted < type.wire.size() && type.wire[noted].name == member.key.data()) [[likely]]
@@ -126,7 +126,7 @@ class Encoder {
     return own < type.wire_of_json.size() ? type.wire_of_json[own] : kNone;
   }
 
-  // REQUIRES: room was asked for.
+  // REQUIRES: room was reserved.
   [[gnu::always_inline]] char* FieldValue(const WireField& field, const Value& value, char* at) {
     const WireTag tag = TagOf(field);
     // Pointers are left out when nil; every other value is written, zero or not.
@@ -330,7 +330,7 @@ class Encoder {
   std::vector<const Member*> order_;
 };
 
-// What stands behind the message: no content encoding, no content type.
+// The fields behind the message: no content encoding, no content type.
 char* Footer(BackWriter& writer) {
   char* at = writer.String(writer.end(), BytesTag(4), "");
   return writer.String(at, BytesTag(3), "");

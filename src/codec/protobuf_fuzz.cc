@@ -1,4 +1,4 @@
-// Whatever decodes encodes to bytes that are stable, and the transcoder writes what decoding and encoding write.
+// Properties: encoding a decoded value is stable, and the transcoder writes the same as decoding and encoding.
 #include <cstdint>
 #include <string>
 

@@ -66,7 +66,7 @@ TEST_F(Roundtrip, ProtobufDecodesAndEncodesToTheSameBytes) {
   }
 }
 
-TEST_F(Roundtrip, TranscoderWritesWhatTheCodecsWrite) {
+TEST_F(Roundtrip, TranscoderEqualsDecodeAndEncode) {
   for (const Fixture& fixture : fixtures_) {
     SCOPED_TRACE(fixture.name);
     Arena arena;

@@ -140,7 +140,7 @@ bool CanonicalDuration(Arena& arena, std::string_view text, Value& out, std::str
   return true;
 }
 
-// What people write: up to three digits and a suffix. No other suffix makes them shorter, so they are canonical.
+// The common form: up to three digits and a suffix. No other suffix makes them shorter, so they are canonical.
 static bool IsPlainQuantity(std::string_view text) {
   std::size_t digits = 0;
   while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;

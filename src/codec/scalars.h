@@ -12,7 +12,7 @@ namespace keelson::codec {
 
 // The zero value of a type as a list's item or a map's value: "" or 0 or {}; null where Go has nil.
 Value ZeroOf(base::Arena& arena, const schema::Type& type);
-// True where Go's zero value of a field that is no pointer stands: the field is then left out of the Value.
+// True for Go's zero value of a field that is not a pointer: the field is then left out of the Value.
 bool IsZero(const schema::Type& type, const Value& value);
 // As reflect.Type.String() shows it: v1.PodSpec, []string, map[string]string.
 std::string GoTypeName(const schema::Type& type);

@@ -43,7 +43,7 @@ inline const char* FindStringEnd(const char* at) {
   }
 }
 
-// Which of sixteen bytes JSON output cannot copy as they are: quote, backslash, <, >, &, control characters and
+// Mask of the bytes, of sixteen, that JSON output must escape: quote, backslash, <, >, &, control characters and
 // non-ASCII.
 inline unsigned EscapeMask(__m128i block) {
   const __m128i special = _mm_or_si128(
@@ -54,7 +54,7 @@ inline unsigned EscapeMask(__m128i block) {
   return static_cast<unsigned>(_mm_movemask_epi8(special));
 }
 
-// Which bytes make compacting JSON text more than a copy: white space, <, >, &, and the first byte of U+2028.
+// Mask of the bytes that compacting JSON text cannot copy: white space, <, >, &, and the first byte of U+2028.
 inline unsigned CompactMask(__m128i block) {
   const __m128i special =
       _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x20)), block),

@@ -1,5 +1,5 @@
-// The built-in kinds that a document may name, as upstream's runtime.Scheme knows them: what a decoder needs to turn
-// apiVersion and kind into a type. Resources are found in registry::Catalog instead.
+// The built-in kinds that a document may name, as in upstream's runtime.Scheme: decoders map apiVersion and kind to a
+// type by it. Resources are found in registry::Catalog instead.
 #pragma once
 
 #include <string_view>

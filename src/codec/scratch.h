@@ -1,5 +1,5 @@
-// A stack of finished parts while their container is still being read; lives in the arena, so reading allocates nothing
-// of its own.
+// A stack of finished parts while their container is still being read; lives in the arena, so reading makes no other
+// allocations.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The members of a Value by their place in a table, for the encoders: looked up once each, written in the table's
-// order. Space is taken in stack fashion and not cleared; bits tell what is there. Not for other folders.
+// order. Space is taken in stack fashion and not cleared; bits mark the members present. Not for other folders.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Slots {
   void Release(std::size_t base) { used_ = base; }
   const object::Value*& at(std::size_t index) { return data_[index]; }
 
-  // Where a member stands in json_fields. Decoders note it; what code of ours put in is looked up.
+  // Index of a member in json_fields. Decoders note it; for members added by other code it is looked up.
   static std::size_t Position(const schema::Struct& type, const object::Member& member) {
     const std::size_t place = member.value.place() & 0xff;
     if (place < type.json_fields.size() && type.json_fields[place]->name.data() == member.key.data()) [[likely]]

@@ -34,7 +34,7 @@ inline bool ReadVarints(std::string_view message, std::uint64_t (&out)[4]) {
   return true;
 }
 
-// A Time or a MicroTime; returns what is wrong with it, or nullptr. The zero time is no error.
+// Reads a Time or a MicroTime; returns the error text, or nullptr. The zero time is valid.
 inline const char* ReadTime(std::string_view message, bool micro, object::Time& out) {
   std::uint64_t parts[4] = {};
   if (!ReadVarints(message, parts)) return kEOF;

@@ -135,7 +135,7 @@ FieldReader::FieldReader(const Struct& type, std::vector<std::string> paths) : p
     while (at != nullptr) {
       const auto dot = rest.find('.');
       const std::string_view name = rest.substr(0, dot);
-      // An inlined struct is a message of its own, on the way to its fields.
+      // An inlined struct is a nested message around its fields.
       const Field* found = nullptr;
       const Struct* next = at;
       for (bool deeper = true; deeper && found == nullptr;) {

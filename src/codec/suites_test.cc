@@ -1,4 +1,4 @@
-// Public suites: JSONTestSuite and yaml-test-suite. What of the latter is out of scope is listed here and in
+// Public suites: JSONTestSuite and yaml-test-suite. Cases of the latter that are out of scope are listed here and in
 // docs/yaml.md.
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(Suites, JSONTestSuite) {
     const auto typed = DecodeJSON(arena, text, *schema::FindKind("", "v1", "Pod"), {.strict = true});
     if (name.starts_with("n_")) EXPECT_FALSE(typed.ok());
     if (!decoded.ok()) continue;
-    // What was read, written and read again is the same.
+    // Round trip: read, written and read again is the same.
     std::string once, twice;
     EncodeJSON(decoded->value, once);
     const auto again = DecodeJSON(arena, once);

@@ -25,7 +25,7 @@ using schema::Kind;
 using schema::Struct;
 using schema::Type;
 
-// Where a field's value is: a scalar itself, the bytes of a single value, or the stretch from the first to the last
+// Location of a field's value: a scalar itself, the bytes of a single value, or the bytes from the first to the last
 // occurrence of a repeated one, tags included.
 struct Slot {
   const char* data;
@@ -262,7 +262,7 @@ class Transcoder {
     }
   }
 
-  // Messages that may stand for null; an optional field is then left out.
+  // Messages that may encode null; an optional field is then left out.
   bool Nullable(const Field& field, std::string_view bytes, char& before) {
     const std::size_t start = writer_.size();
     const char before_start = before;

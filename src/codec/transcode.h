@@ -1,6 +1,6 @@
-// The read path: work on encoded objects without building a Value. What lies in the store is trusted to be what we or
-// kube-apiserver wrote; broken bytes give an error, never undefined behaviour, but raw extensions are not checked again
-// to be JSON. Thread safety: functions of their arguments; FieldReader is immutable after construction.
+// The read path: work on encoded objects without building a Value. Stored bytes are trusted to be written by us or by
+// kube-apiserver; broken bytes give an error, never undefined behaviour, but raw extensions are not checked again to be
+// JSON. Thread safety: functions of their arguments; FieldReader is immutable after construction.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 namespace keelson::codec {
 
 // Appends a protobuf message as JSON, exactly as DecodeProto and EncodeJSON would write it. `kind` and `api_version`
-// stand first; empty ones are left out, as for the items of a list.
+// come first; empty ones are left out, as for the items of a list.
 Outcome<void, DecodeError> TranscodeMessage(std::string_view message, const schema::Struct& type,
                                             std::string_view api_version, std::string_view kind, std::string& out);
 
-// What is in metadata, as views into the stored bytes.
+// Fields of metadata, as views into the stored bytes.
 struct MetadataView {
   std::string_view name;
   std::string_view name_space;

@@ -1,4 +1,4 @@
-// The protobuf wire: varints, tags, lengths. For those who read messages without decoding them.
+// The protobuf wire: varints, tags, lengths. For code that reads messages without decoding them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Appends to a string through a plain pointer: room is asked for once per piece, then bytes are stored without checks.
-// What is short is collected beside the string, so that it grows once and to the right size; beyond that the string
-// holds rubbish behind what was written until Finish(). Inner part of the encoders; not for other folders.
+// Appends to a string through a plain pointer: room is reserved once per piece, then bytes are stored without checks.
+// Short output is collected beside the string, so that the string grows once and to the right size; for longer output
+// the string has unspecified bytes at its end until Finish(). Inner part of the encoders; not for other folders.
 #pragma once
 
 #include <emmintrin.h>
@@ -18,7 +18,7 @@ namespace keelson::codec {
 
 class Writer {
  public:
-  // Room that may always be written beyond what was asked for: enough for a key, a short text or a number, and for
+  // Room that may always be written beyond the reserved bytes: enough for a key, a short text or a number, and for
   // copies that store whole blocks.
   static constexpr std::size_t kSlack = 192;
   static constexpr std::size_t kShort = 64;
@@ -64,14 +64,14 @@ class Writer {
     at_ = PutString(at_, text);
   }
 
-  // What stands before a member, and its key with the colon.
+  // Writes the separator before a member, and its key with the colon.
   void AppendKey(char before, const schema::Field& field) {
     Reserve(0);
     at_ = PutKey(at_, before, field.quoted, field.name.size());
   }
 
-  // The same for those who keep where the writing stands in a register: what is there ends at `at`, and Seek() tells
-  // it to the functions above. Need() makes room for `bytes` and kSlack.
+  // The same for callers that keep the write position in a register: the output ends at `at`, and Seek() passes it to
+  // the functions above. Need() makes room for `bytes` and kSlack.
   [[nodiscard]] char* Need(char* at, std::size_t bytes = 0) {
     if (static_cast<std::size_t>(limit_ - at) < bytes + kSlack) [[unlikely]]
       return Moved(at, bytes);

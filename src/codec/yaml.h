@@ -1,5 +1,5 @@
 // YAML as sigs.k8s.io/yaml reads and writes it: YAML 1.1 turned to JSON, and JSON laid out as YAML with sorted keys.
-// What of YAML has no JSON meaning, and what is bounded, is in docs/yaml.md.
+// docs/yaml.md lists the YAML features without a JSON meaning and the limits.
 // Thread safety: functions of their arguments. Decoded Values live as long as the arena.
 #pragma once
 
@@ -17,11 +17,11 @@ namespace keelson::codec {
 // Collections inside collections; upstream's parser allows ten times as many.
 constexpr int kYAMLDepthMax = 1000;
 
-// Strict errors of the YAML text itself (keys set twice) come first, as one item, then those of the JSON it stands for.
+// Strict errors of the YAML text itself (keys set twice) come first, as one item, then those of the converted JSON.
 Outcome<Decoded, DecodeError> DecodeYAML(base::Arena& arena, std::string_view text, const schema::Struct& type,
                                          const DecodeOptions& options = {});
 Outcome<Decoded, DecodeError> DecodeYAML(base::Arena& arena, std::string_view text, const DecodeOptions& options = {});
-// The JSON that the text stands for, keys sorted. Duplicate keys are returned where `options` ask for them.
+// Converts the text to JSON with sorted keys. Duplicate keys are returned if `options` request them.
 Outcome<std::vector<std::string>, DecodeError> YAMLToJSON(base::Arena& arena, std::string_view text,
                                                           const DecodeOptions& options, std::string& out);
 

@@ -46,7 +46,7 @@ std::string_view Text(const yaml_char_t* text) {
 
 struct Node {
   Value value;
-  std::uint64_t nodes = 1;   // what it stands for, aliases opened up
+  std::uint64_t nodes = 1;   // with aliases expanded
   bool merge_source = true;  // a mapping, or a sequence of mappings
   std::size_t line = 0;
 };
@@ -240,7 +240,7 @@ class Builder {
            Text(scalar.tag) == "tag:yaml.org,2002:merge";
   }
 
-  // Merged members are put in where the merge stands and replace what came before, as in Go, which also counts them as
+  // Merged members are inserted at the merge key and replace earlier ones, as in Go, which also counts them as
   // duplicates.
   void Merge(const Node& source, Value into) {
     const auto put = [&](const Value& map) {

@@ -202,7 +202,8 @@ Outcome<void, DecodeError> JSONToYAML(base::Arena& arena, std::string_view json,
 
 Outcome<void, DecodeError> JSONToYAMLItem(base::Arena& arena, std::string_view json, std::string& out) {
   KS_TRY(const Decoded decoded, DecodeJSON(arena, json));
-  // libyaml folds lines by their column, so the item is laid out where it stands, and what is above it is cut off.
+  // libyaml folds lines by their column, so the item is laid out at its indentation inside a list, and the lines above
+  // it are cut off.
   Value list = Value::List(arena);
   list.Append(arena, decoded.value);
   Value around = Value::Map(arena);

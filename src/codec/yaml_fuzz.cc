@@ -1,4 +1,4 @@
-// Whatever converts to JSON is JSON, and comes back from YAML as the same JSON.
+// Property: converted text is valid JSON, and survives a round trip through YAML.
 #include <cstdint>
 #include <string>
 

@@ -1,4 +1,4 @@
-// What a plain YAML 1.1 scalar means, with the exceptions that Go's yaml.v2 makes. Not for other folders.
+// Resolves plain YAML 1.1 scalars, with the exceptions that Go's yaml.v2 makes. Not for other folders.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ enum class YAMLTag : std::uint8_t { kString, kBool, kInt, kFloat, kNull, kTimest
 // The tag of a plain scalar; `out` is its value. Timestamps stay text. A float may be infinite or not a number.
 // Integers above int64 become Raw with their digits.
 YAMLTag ResolvePlain(base::Arena& arena, std::string_view text, Value& out);
-// Whether text can stand unquoted and still read as a string.
+// Whether unquoted text is read as a string.
 bool ReadsAsString(std::string_view text);
 
 }  // namespace keelson::codec

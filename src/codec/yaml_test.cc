@@ -93,7 +93,7 @@ TEST(YAML, WritesAsGoDoes) {
   }
 }
 
-TEST(YAML, ControlCharactersCannotBeLaidOut) {
+TEST(YAML, ControlCharactersAreRefused) {
   EXPECT_FALSE(HasYAMLControlCharacters("{\"a\":\"\\u0001 \xC3\xA9 \xC2\x85 \xF0\x9F\x98\x80\"}\n"));
   EXPECT_TRUE(HasYAMLControlCharacters("\x7F"));
   EXPECT_TRUE(HasYAMLControlCharacters("\xC2\x80"));
@@ -132,7 +132,7 @@ TEST(YAML, RoundtripFixtures) {
   }
 }
 
-TEST(YAML, ItemsOfAListAreLaidOutAlone) {
+TEST(YAML, ListItemsEncodeSeparately) {
   const std::string long_words = [] {
     std::string text;
     for (int i = 0; i < 40; ++i) text += "word" + std::to_string(i) + " ";

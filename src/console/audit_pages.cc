@@ -44,7 +44,7 @@ class TailSource final : public http::BodySource {
  private:
   const std::shared_ptr<audit::Tail> tail_;
   const Filter filter_;
-  const std::unique_ptr<endpoints::WatchGroup::Member> member_;  // null: nobody ends it
+  const std::unique_ptr<endpoints::WatchGroup::Member> member_;  // null: not ended by the server
   std::unique_ptr<audit::Tail::Follower> follower_;
   std::uint64_t seen_ = 0;
 };

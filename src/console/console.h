@@ -1,6 +1,6 @@
-// The console at /console: pages in the binary that talk to the API as the user who opened them.
+// The console at /console: pages in the binary that talk to the API as the signed-in user.
 // The pages themselves are public, as they hold nothing; every call that they make is authenticated and authorized as
-// any other. So is the exchange of a one-time link (console/sign_in.h), which asks for a secret of its own.
+// any other. So is the exchange of a one-time link (console/sign_in.h), which requires a secret.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ struct ConsoleParts {
 };
 void InstallConsole(server::PathMux& mux, ConsoleParts parts);
 
-// Lets everybody get the pages and exchange a link, so that somebody without a client certificate can sign in, and
-// everybody who is signed in ask for their namespaces; asks `next` about everything else.
+// Allows everyone to get the pages and to exchange a link, so that a user without a client certificate can sign in, and
+// every signed-in user to list their namespaces; delegates everything else to `next`.
 std::shared_ptr<auth::Authorizer> AllowPages(std::shared_ptr<auth::Authorizer> next);
 
 }  // namespace keelson::console

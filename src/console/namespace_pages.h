@@ -1,6 +1,6 @@
-// GET /console/api/namespaces: ["team-a","team-b"], the namespaces where role bindings of their own give the requester
-// something. Somebody who may not list namespaces learns there where to go; nobody learns a name through it that no
-// binding of theirs has. Every user who is signed in may ask, as with SelfSubjectRulesReview.
+// GET /console/api/namespaces: ["team-a","team-b"], the namespaces where the requester has a role binding. Users who
+// may not list namespaces find theirs there; it shows only names in the requester's own bindings. Every signed-in user
+// may call it, as with SelfSubjectRulesReview.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ TEST(NamespacePagesTest, BindingsOfTheNamespaceCount) {
   EXPECT_TRUE(ReachableNamespaces(Rules(), {.name = "guest"}, {}).empty());
 }
 
-TEST(NamespacePagesTest, WhoeverIsSignedInMayAsk) {
+TEST(NamespacePagesTest, EverySignedInUserIsAllowed) {
   const auto pages = AllowPages(std::make_shared<auth::AlwaysDenyAuthorizer>());
   const auto allows = [&](std::string group, std::string verb, std::string path) {
     const auth::Attributes attributes{

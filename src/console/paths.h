@@ -1,5 +1,5 @@
-// Paths of the console. Pages and the exchange of links are for everybody; everything below kAPIPrefix is authorized as
-// the non-resource URL that it is; kNamespacesPath is for everybody who is signed in.
+// Paths of the console. Pages and the exchange of links need no authentication; everything below kAPIPrefix is
+// authorized as a non-resource URL; kNamespacesPath is for every signed-in user.
 #pragma once
 
 #include <string_view>

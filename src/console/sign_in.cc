@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::size_t kBodyBytesMax = 256;
 constexpr std::size_t kCredentialIDDigits = 16;
-constexpr std::string_view kTokenPrefix = "keelson-console-";  // other authenticators know such a token at a glance
+constexpr std::string_view kTokenPrefix = "keelson-console-";  // other authenticators recognize such a token
 constexpr std::string_view kBodyType = "application/octet-stream";
 
 std::string Digest(std::string_view text) {
@@ -84,7 +84,7 @@ Awaitable<auth::AuthenticationResult> SignIn::AuthenticateToken(std::string toke
   const std::lock_guard lock(mutex_);
   if (Find(sessions_, digest) == sessions_.end()) co_return result;
   request::User user = user_;
-  // Tells sessions apart in the audit log, as upstream does with certificates (X509SHA256=...) and tokens (JTI=...).
+  // Distinguishes sessions in the audit log, as upstream does with certificates (X509SHA256=...) and tokens (JTI=...).
   user.extra.emplace_back(
       "authentication.kubernetes.io/credential-id",
       std::vector<std::string>{"CONSOLE=" + base::HexEncode(digest).substr(0, kCredentialIDDigits)});
@@ -97,7 +97,7 @@ namespace {
 using endpoints::ExchangePtr;
 using endpoints::Page;
 
-// Browsers name the page that makes a request; clients that are no browsers name none.
+// Browsers name the page that makes a request; other clients name none.
 bool FromElsewhere(const http::Request& request) {
   const std::string_view site = request.headers.Get("Sec-Fetch-Site");
   if (!site.empty() && site != "same-origin") return true;
@@ -109,7 +109,7 @@ Page Answer(int status, std::string json) {
   Page page = endpoints::JSONPage(base::SharedBytes::FromString(std::move(json)));
   page.status = status;
   page.headers.Add("Cache-Control", "no-store");
-  // As with the pages: nobody is signed in yet, and the calls that follow use the same HTTP/2 connection.
+  // As with the pages: the request is unauthenticated, and the following calls use the same HTTP/2 connection.
   page.headers.Add("Connection", "keep-alive");
   return page;
 }

@@ -1,6 +1,6 @@
 // One-time links that sign their opener in, and the sessions that they are exchanged for. Everything is in memory: a
 // restart ends all of it. Secrets are kept as SHA-256 digests only.
-//   link:     random 256 bits in the fragment of a URL, which browsers send to nobody; used once, within kLinkLife
+//   link:     random 256 bits in the fragment of a URL, which browsers do not send; used once, within kLinkLife
 //   session:  a bearer token of random 256 bits; good for kSessionLife after it was made or renewed
 // Thread safety: all members from any thread.
 #pragma once
@@ -34,10 +34,10 @@ class SignIn final : public auth::TokenAuthenticator {
   std::string NewLink();  // the secret
   // The token of a new session; nothing for a secret that is unknown, used or too old.
   std::optional<std::string> Exchange(std::string_view secret);
-  bool Renew(std::string_view token);  // false: there is no such session
+  bool Renew(std::string_view token);  // false: no such session
   void End(std::string_view token);
 
-  // No opinion about tokens that are no session's.
+  // No opinion about tokens that are not of a session.
   Awaitable<auth::AuthenticationResult> AuthenticateToken(std::string token,
                                                           std::vector<std::string> audiences) override;
 

@@ -18,7 +18,7 @@ class SignInTest : public testing::Test {
   SignIn sign_in_{{.name = "admin", .groups = {"system:masters"}}, clock_};
 };
 
-TEST_F(SignInTest, LinkIsGoodOnce) {
+TEST_F(SignInTest, LinkIsSingleUse) {
   const std::string link = sign_in_.NewLink();
   EXPECT_GE(link.size(), 43u);  // 256 bits
   const auto token = sign_in_.Exchange(link);
@@ -31,13 +31,13 @@ TEST_F(SignInTest, LinkIsGoodOnce) {
   EXPECT_FALSE(sign_in_.Exchange(""));
 }
 
-TEST_F(SignInTest, UnusedLinksEnd) {
+TEST_F(SignInTest, UnusedLinksExpire) {
   const std::string link = sign_in_.NewLink();
   clock_.Advance(SignIn::kLinkLife);
   EXPECT_FALSE(sign_in_.Exchange(link));
 }
 
-TEST_F(SignInTest, SessionsEndUnlessRenewed) {
+TEST_F(SignInTest, SessionsExpireUnlessRenewed) {
   const auto token = sign_in_.Exchange(sign_in_.NewLink());
   for (int i = 0; i < 5; ++i) {
     clock_.Advance(SignIn::kSessionLife - std::chrono::seconds(1));
@@ -64,7 +64,7 @@ TEST_F(SignInTest, NumbersAreBounded) {
   EXPECT_EQ(UserOf(*first), "");
 }
 
-TEST_F(SignInTest, SessionsAreToldApartInTheAuditLog) {
+TEST_F(SignInTest, SessionsHaveDistinctIDsInTheAuditLog) {
   const auto id = [&] {
     return async::RunNow(sign_in_.AuthenticateToken(*sign_in_.Exchange(sign_in_.NewLink()), {})).user->extra;
   };

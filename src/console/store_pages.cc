@@ -57,7 +57,7 @@ Page Failed(int status, std::string_view message) {
                           Quoted(message) + ",\"code\":" + std::to_string(status) + "}\n");
 }
 
-// Runs one piece of work at a time on a thread of its own.
+// Runs one piece of work at a time on its own thread.
 class Worker {
  public:
   explicit Worker(std::shared_ptr<StoreCare> care) : care_(std::move(care)) {}

@@ -54,7 +54,7 @@ class StoreCare {
   virtual ~StoreCare() = default;
   virtual Awaitable<Outcome<StoreFigures, std::string>> Figures() = 0;
   virtual bool embedded() const = 0;
-  // These block, and are called one at a time. Each tells what it did.
+  // These block, and are called one at a time. Each returns a report.
   virtual Result Check() = 0;
   virtual Result Defragment() = 0;
   virtual Result Save() = 0;

@@ -1,5 +1,5 @@
-// What a controller is given and what it must do. Thread safety: a controller lives on its executor, which runs one
-// thing at a time; none of its members may be called from elsewhere.
+// The interface of a controller and the dependencies it gets. Thread safety: a controller lives on its executor, which
+// runs one thing at a time; none of its members may be called from elsewhere.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -32,7 +32,7 @@ struct ControllerContext {
   async::Gate* gate = nullptr;  // entered by whatever must have ended before the server goes
   std::shared_ptr<WorkHealth> health;
   const base::Clock* clock = &base::Clock::Real();
-  bool sole_server = true;                     // nobody else writes to the store
+  bool sole_server = true;                     // no other server writes to the store
   std::shared_ptr<const std::string> root_ca;  // PEM; null: the certificates' authority is not known
 
   WorkQueue::Options QueueOptions(std::string name, std::size_t workers) const {
@@ -50,7 +50,7 @@ class Controller {
   virtual ~Controller() = default;
   // Begins to watch and to work.
   virtual void Start() = 0;
-  // Begins nothing any more. What is under way runs to its end and holds what it needs.
+  // Starts no new work. Work in progress runs to its end and holds what it needs.
   virtual void Stop() = 0;
 };
 

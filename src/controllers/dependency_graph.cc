@@ -11,7 +11,7 @@ struct Dependents {
   std::vector<Node*> matching, nonmatching;  // one with two references to the owner can be in both
 };
 
-// Which dependents name the owner by `identity`, and which by something else.
+// Splits the dependents into those that reference the owner by `identity` and the others.
 Dependents Partition(const Node& owner, const ObjectIdentity& identity) {
   Dependents parts;
   for (Node* const dependent : owner.dependents) {
@@ -139,7 +139,7 @@ void DependencyGraph::AddToOwners(Node& node, const std::vector<OwnerReference>&
     } else if (!owner.identity.IsNamedBy(reference)) {
       doubtful = true;
     } else if (!namespaced && elsewhere && owner.is_virtual) {
-      // A cluster-scoped owner nobody has seen may be an absent namespaced one that a cluster-scoped child names.
+      // An unseen cluster-scoped owner may be an absent namespaced one that a cluster-scoped child references.
       doubtful = true;
     }
   }

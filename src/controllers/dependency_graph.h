@@ -1,6 +1,6 @@
-// Which objects own which (upstream's GraphBuilder). Differs from upstream in what it keeps: objects that neither have
-// owners nor are owners have no node. An owner that is named before it was seen is a virtual node until somebody has
-// looked it up.
+// Owner references between objects (upstream's GraphBuilder). Differs from upstream in its nodes: objects that neither
+// have owners nor are owners have none. An owner that is referenced before it was seen is a virtual node until it has
+// been looked up.
 // Pure: the outcome of a change is work for two queues. Thread safety: none.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace keelson::controllers {
 
-// Where an object is found (upstream's objectReference).
+// Identity of an object (upstream's objectReference).
 struct ObjectIdentity {
   std::string api_version, kind, name_space, name, uid;
 
@@ -60,7 +60,7 @@ class DependencyGraph {
     bool being_deleted = false;
     bool deleting_dependents = false;  // waits with foregroundDeletion
     bool orphaning = false;            // waits with orphan
-    bool reported = false;             // its owner in another namespace was told of
+    bool reported = false;             // the event about its owner in another namespace was sent
 
     // Dependents that hold back its deletion in the foreground.
     std::vector<const Node*> BlockingDependents() const;
@@ -99,7 +99,7 @@ class DependencyGraph {
   void ProcessTransitions(Node& node, const ObjectMetadata& metadata);
   void ReportInvalidNamespace(Node& node, const std::string& owner_uid);
   void Remove(Node& node, const ObjectIdentity& identity);
-  // Forgets a node that tells nothing any more.
+  // Drops a node that has neither owners nor dependents any more.
   void Prune(const std::string& uid);
 
   Work work_;

@@ -101,7 +101,7 @@ TEST_F(DependencyGraphTest, ForegroundDeletionWaitsForBlockingDependents) {
   EXPECT_TRUE(graph_.Find("owner")->BlockingDependents().empty());
 }
 
-TEST_F(DependencyGraphTest, UnblockedOwnersAreLookedAt) {
+TEST_F(DependencyGraphTest, UnblockedOwnersAreQueued) {
   struct Case {
     const char* name;
     std::vector<OwnerReference> after;
@@ -131,7 +131,7 @@ TEST_F(DependencyGraphTest, OrphanFinalizerIsQueuedOnce) {
   EXPECT_EQ(graph_.size(), 0u);
 }
 
-TEST_F(DependencyGraphTest, ReadsThatAreAheadOfTheChangesOrphanNothing) {
+TEST_F(DependencyGraphTest, ReadAheadOfTheWatchDoesNotOrphan) {
   Observe("first", {Reference("owner")});
   graph_.Confirm(Identity("owner"));  // as read now it has the finalizer orphan; the second child was not told yet
   EXPECT_FALSE(graph_.Find("owner")->is_virtual);
@@ -163,13 +163,13 @@ TEST_F(DependencyGraphTest, DisagreeingDependentsKeepTheVirtualNode) {
   Observe("b", {other});
   TakeDeletes();
   graph_.VirtualDeleted(Identity("owner"));
-  EXPECT_EQ(TakeDeletes(), Uids{"a"});  // who names what is absent
+  EXPECT_EQ(TakeDeletes(), Uids{"a"});  // the dependent of an absent owner
   ASSERT_NE(graph_.Find("owner"), nullptr);
   EXPECT_EQ(graph_.Find("owner")->identity.name, "another-name");
   EXPECT_EQ(later_, Uids{"owner"});
 }
 
-TEST_F(DependencyGraphTest, CyclesAndSelfReferencesGo) {
+TEST_F(DependencyGraphTest, CyclesAndSelfReferencesAreRemoved) {
   Observe("a", {Reference("b", true)});
   Observe("b", {Reference("a", true)});
   Observe("self", {Reference("self", true)});
@@ -183,7 +183,7 @@ TEST_F(DependencyGraphTest, CyclesAndSelfReferencesGo) {
   EXPECT_EQ(graph_.size(), 0u);
 }
 
-TEST(AbsentOwners, ForgetsTheOldest) {
+TEST(AbsentOwners, AbsentOwnerCacheEvictsTheOldest) {
   AbsentOwners owners;
   for (std::size_t i = 0; i <= AbsentOwners::kMax; ++i)
     owners.Add({"v1", "ConfigMap", "ns", "name", std::to_string(i)});

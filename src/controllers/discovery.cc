@@ -16,7 +16,7 @@ constexpr std::string_view kAggregated =
 // Resources of one group. The first version is the group's preferred one.
 void AddGroup(Value group, Discovered& out) {
   const std::string name(group.Get("metadata", "name").as_string());
-  std::map<std::string, std::size_t, std::less<>> preferred;  // by resource: where it stands
+  std::map<std::string, std::size_t, std::less<>> preferred;  // by resource: its index
   for (const Value version : group["versions"].items()) {
     const meta::GroupVersion group_version{name, std::string(version["version"].as_string())};
     if (version["freshness"].as_string() == "Stale") {

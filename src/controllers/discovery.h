@@ -1,4 +1,4 @@
-// What the server serves, as its aggregated discovery tells: built-in, custom and aggregated resources alike.
+// The resources that the server serves, from its aggregated discovery: built-in, custom and aggregated resources alike.
 #pragma once
 
 #include <string>

@@ -63,13 +63,13 @@ struct EmbeddedControllers::Impl : std::enable_shared_from_this<EmbeddedControll
 
   void Begin() {
     const auto leases = options.find_store("coordination.k8s.io", "leases");
-    if (!leases) {  // nobody can hold one
+    if (!leases) {  // no leases served, so none can be held
       manager_runs = false;
       leading = true;
       return Decide();
     }
     leading = options.sole_server;
-    // Posted: the watcher may tell the first state before it has been made.
+    // Posted: the watcher may report the first state before its construction has finished.
     manager_lease =
         std::make_unique<LeaseWatcher>(options.executor, leases, std::string(kControllerManagerLease), *options.clock,
                                        [weak = weak_from_this(), executor = options.executor](bool held) {

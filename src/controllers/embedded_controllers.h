@@ -22,7 +22,7 @@ class EmbeddedControllers {
   struct Options {
     asio::any_io_executor executor;             // runs one thing at a time, until Stop() has returned
     std::vector<std::string> controllers{"*"};  // --controllers
-    bool sole_server = true;                    // nobody else writes to the store: no lease of our own is needed
+    bool sole_server = true;                    // no other server writes to the store: no lease needed
     std::string identity;                       // of this server among several
     std::string version;                        // v1.36.0, for the user agent
     std::function<http::Handler(request::User user)> in_process;  // answers as that user

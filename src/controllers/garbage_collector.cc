@@ -270,7 +270,7 @@ Awaitable<Result> GarbageCollector::AttemptToDeleteItem(ObjectIdentity identity,
   const DependencyGraph::Node* const node = graph_.Find(identity.uid);
   if (node == nullptr) co_return Result::Done();
   if (node->is_virtual) {
-    // It exists. Where its resource is followed, its deletion will be told; otherwise it is looked up again.
+    // It exists. If its resource is watched, an event will report its deletion; otherwise it is looked up again.
     if (!IsFollowed(identity)) co_return Result::Retry();
     ObjectIdentity seen = identity;
     if (!got.namespaced) seen.name_space.clear();
@@ -362,8 +362,8 @@ Awaitable<Result> GarbageCollector::Collect(ObjectIdentity identity, ObjectMetad
   co_return co_await DeleteItem(std::move(identity), std::move(latest), policy);
 }
 
-// An owner waits for this object, which has dependents itself. Where one of these waits for its dependents already,
-// there may be a cycle: the object must not block its owners any more.
+// An owner waits for this object, which has dependents itself. If one of these is in foreground deletion already, there
+// may be a cycle: the object must not block its owners any more.
 Awaitable<Result> GarbageCollector::DeleteForeground(ObjectIdentity identity, ObjectMetadata latest) {
   const DependencyGraph::Node* const node = graph_.Find(identity.uid);
   bool cycle = false;

@@ -1,5 +1,5 @@
-// Deletes objects whose owners are gone, and lets owners go whose deletion waits for their dependents (upstream's
-// GarbageCollector). Metadata of every kind is followed, events excepted.
+// Deletes objects whose owners are gone, and completes foreground deletion of owners once their dependents are gone
+// (upstream's GarbageCollector). Metadata of every kind is followed, events excepted.
 #pragma once
 
 #include <memory>

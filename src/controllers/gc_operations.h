@@ -1,4 +1,4 @@
-// What the garbage collector reads and writes. Reads of local resources go to their Stores, everything else through the
+// Reads and writes of the garbage collector. Reads of local resources go to their Stores, everything else through the
 // client. Thread safety: the controllers' executor.
 #pragma once
 

@@ -31,7 +31,7 @@ class InformerSet {
   // False when the resource is not served.
   bool AddHandler(std::string_view group, std::string_view resource, registry::Informer::OnChanges on_changes,
                   registry::Informer::Form form = registry::Informer::Form::kDecoded);
-  // The same on a Store that is not found by name. The result tells when the handler has seen the first whole state.
+  // The same on a Store that is not found by name. The result reports HasSynced: the handler has seen the initial list.
   std::shared_ptr<const registry::Informer::Registration> AddHandler(std::string_view group, std::string_view resource,
                                                                      std::shared_ptr<registry::Store> store,
                                                                      registry::Informer::OnChanges on_changes,

@@ -1,4 +1,4 @@
-// Leases as client-go's leader election uses them: whether somebody else holds one, and holding one.
+// Leases as client-go's leader election uses them: observing another holder, and holding one.
 // Thread safety: none, the executor's thread only.
 #pragma once
 
@@ -22,8 +22,8 @@ namespace keelson::controllers {
 
 inline constexpr std::string_view kLeaseNamespace = "kube-system";
 
-// A holder as somebody else sees it: held until a lease duration has passed without a change. Times of the lease itself
-// are not believed, clocks differ.
+// Another holder's lease as observed here: held until a lease duration has passed without a change. The lease's own
+// times are ignored, since clocks differ.
 class ObservedLease {
  public:
   // The lease as it is now, null when there is none. True when something changed.

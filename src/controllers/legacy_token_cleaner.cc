@@ -135,7 +135,7 @@ class LegacyTokenCleaner final : public Controller, public std::enable_shared_fr
     }
   }
 
-  // Listed by the service account it is for: otherwise somebody made it by hand.
+  // Listed by the service account it is for: otherwise it was created by hand.
   Awaitable<bool> IsAutomatic(Value metadata) {
     const Value annotations = metadata["annotations"];
     const std::string account(annotations["kubernetes.io/service-account.name"].as_string());

@@ -1,4 +1,4 @@
-// Which secrets of the type service-account-token are marked as invalid and deleted, and which are left alone.
+// Secrets of the type service-account-token: labelled as invalid, deleted, or left alone.
 #include "controllers/legacy_token_cleaner.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ class LegacyTokenCleanerTest : public ::testing::Test {
     return "\"kubernetes.io/legacy-token-" + std::string(key) + "\":\"" + Date(time) + "\"";
   }
 
-  // Answers the config map that tells since when uses are recorded, and remembers everything else.
+  // Serves the config map with the start date of tracking, and records all other requests.
   static Awaitable<http::Response> Answer(LegacyTokenCleanerTest* test, http::Request request) {
     http::Response response;
     if (request.method == "GET") {
@@ -88,7 +88,7 @@ class LegacyTokenCleanerTest : public ::testing::Test {
   std::vector<std::string> sent_;
 };
 
-TEST_F(LegacyTokenCleanerTest, SomeAreMarkedSomeAreDeletedTheOthersStay) {
+TEST_F(LegacyTokenCleanerTest, UnusedTokensAreLabelledThenDeleted) {
   const auto begin = clock_.Now();
   CreateToken("unused");
   CreateToken("used-lately", Label("last-used", begin + 300 * kDay));
@@ -110,7 +110,7 @@ TEST_F(LegacyTokenCleanerTest, SomeAreMarkedSomeAreDeletedTheOthersStay) {
   EXPECT_EQ(Run(), (std::vector<std::string>{"DELETE marked-long-ago", "PATCH unused", "PATCH used-long-ago"}));
 }
 
-TEST_F(LegacyTokenCleanerTest, NothingHappensBeforeUsesWereRecordedForAYear) {
+TEST_F(LegacyTokenCleanerTest, NothingIsCleanedBeforeAYearOfTracking) {
   CreateToken("unused");
   CreateAccount(R"({"name":"unused"})");
   clock_.Advance(367 * kDay);

@@ -19,7 +19,7 @@ inline constexpr std::array<std::string_view, 9> kControllerNames = {"serviceacc
                                                                      "ttl-after-finished-controller",
                                                                      "validatingadmissionpolicy-status-controller"};
 
-// What is wrong with a value of --controllers ("*", "name", "-name"); "" for nothing.
+// The error in a value of --controllers ("*", "name", "-name"); "" if it is valid.
 std::string CheckControllerList(std::span<const std::string> list);
 // Upstream's IsControllerEnabled.
 bool IsEnabled(std::string_view name, std::span<const std::string> list);

@@ -7,7 +7,7 @@
 namespace keelson::controllers {
 namespace {
 
-TEST(NamespaceConditions, AllIsWell) {
+TEST(NamespaceConditions, SuccessConditions) {
   base::Arena arena;
   const Value name_space = Value::Map(arena);
   const NamespaceConditions conditions;

@@ -1,5 +1,5 @@
-// Deletes what is in a namespace that is being deleted, then the namespace (upstream's NamespaceController with its
-// namespacedResourcesDeleter): pods first, then every other kind that discovery tells of.
+// Deletes the contents of a terminating namespace, then the namespace (upstream's NamespaceController with its
+// namespacedResourcesDeleter): pods first, then every other kind in discovery.
 #pragma once
 
 #include <memory>

@@ -268,7 +268,7 @@ Awaitable<std::int64_t> NamespaceDeleter::EstimateGrace(std::string name) const 
   co_return longest;
 }
 
-// A failure is told in the log only: the next attempt writes them again.
+// A failure is logged only: the next attempt writes them again.
 Awaitable<void> NamespaceDeleter::UpdateConditions(base::Arena& arena, Value name_space, const Totals& totals) const {
   const Value next = name_space.Clone(arena);
   if (!totals.conditions.Update(arena, next, registry::FormatTime(clock_.Now()))) co_return;

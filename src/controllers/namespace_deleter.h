@@ -24,7 +24,7 @@ class NamespaceDeleter {
  public:
   struct Outcome {
     std::string error;          // "": none
-    std::int64_t estimate = 0;  // seconds until what remains is likely gone; 0: nothing remains, or nobody knows
+    std::int64_t estimate = 0;  // seconds until the remaining objects are likely gone; 0: none, or unknown
   };
   struct Options {
     ClientPtr client;
@@ -57,8 +57,8 @@ class NamespaceDeleter {
   Awaitable<meta::Result<Value>> Write(base::Arena& arena, Value name_space, std::string subresource,
                                        Change change) const;
   Awaitable<Outcome> DeleteAllContent(base::Arena& arena, Value name_space) const;
-  // A custom resource of which the namespace has no object. Asked first so that its schema and cache, which start with
-  // the first request, are not made for nothing.
+  // Whether the namespace has no object of a custom resource. Checked first so that its schema and cache, which are
+  // made at the first request, are not made for nothing.
   Awaitable<bool> IsEmptyCustomResource(const DiscoveredResource& resource, std::string name) const;
   Awaitable<void> DeleteResource(const DiscoveredResource& resource, Value name_space, Totals& totals) const;
   Awaitable<Content> DeleteContent(const DiscoveredResource& resource, std::string name, std::int64_t deleted_at) const;

@@ -1,4 +1,4 @@
-// What controllers that keep an object in each namespace share.
+// Shared part of the controllers that keep one object in each namespace.
 #pragma once
 
 #include <string>

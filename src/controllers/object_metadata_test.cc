@@ -8,7 +8,7 @@
 namespace keelson::controllers {
 namespace {
 
-TEST(ObjectMetadata, ReadsWhatItWrites) {
+TEST(ObjectMetadata, RoundTrip) {
   ObjectMetadata metadata;
   metadata.name = "web";
   metadata.name_space = "default";
@@ -28,7 +28,7 @@ TEST(ObjectMetadata, ReadsWhatItWrites) {
   EXPECT_EQ(read->owners, metadata.owners);
 }
 
-TEST(ObjectMetadata, RefusesWhatIsNoObject) {
+TEST(ObjectMetadata, RefusesBytesThatAreNotAnObject) {
   for (const std::string_view text : {"", "{", "[]", "{}", "{\"metadata\":7}", "k8s\0", "k8s\0\x0a\xff"})
     EXPECT_FALSE(ReadObjectMetadata(text)) << text;
 }
@@ -65,7 +65,7 @@ TEST(ResourceTable, BuiltInKindsFromDiscovery) {
   EXPECT_FALSE(table.Find("v1", "Binding")->watchable);
 }
 
-TEST(ControllerNames, ListsAsUpstreams) {
+TEST(ControllerNames, ControllerListFollowsUpstream) {
   struct Case {
     std::vector<std::string> list;
     bool want;

@@ -23,7 +23,7 @@ constexpr std::chrono::minutes kResyncPeriod{5};
 
 using Resource = std::pair<std::string, std::string>;  // group, plural
 
-// Resources that quotas know by names of their own, besides count/<plural>.<group>.
+// Resources with short quota names, besides count/<plural>.<group>.
 const std::set<Resource>& NamedResources() {
   static const std::set<Resource> resources = {
       {"", "pods"},       {"", "services"},       {"", "persistentvolumeclaims"}, {"resource.k8s.io", "resourceclaims"},
@@ -50,7 +50,7 @@ admission::Attributes AttributesOf(const Resource& resource) {
   return attributes;
 }
 
-// Objects whose whole content counts; of others it is enough to know that they are there.
+// Resources whose objects are read for usage; others are only counted.
 bool CountsContent(const Resource& resource) {
   return resource == Resource{"", "pods"} || resource == Resource{"", "services"} ||
          resource == Resource{"", "persistentvolumeclaims"} ||
@@ -224,7 +224,7 @@ class ResourceQuotas final : public Controller, public std::enable_shared_from_t
     co_return Result::After(kResyncPeriod);
   }
 
-  // What is used of everything in `hard` that can be worked out.
+  // The usage of every resource in `hard` that can be computed.
   Awaitable<Amounts> Calculate(std::string name_space, Value spec, Amounts hard, bool& failed) {
     Amounts used;
     for (const Resource& resource : ResourcesOf(hard)) {

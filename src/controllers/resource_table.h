@@ -1,4 +1,4 @@
-// Which resource a kind is (a RESTMapper): built-in and aggregated kinds from discovery, custom resources from their
+// Maps kinds to resources (a RESTMapper): built-in and aggregated kinds from discovery, custom resources from their
 // definitions. Thread safety: none, the controllers' executor.
 #pragma once
 

@@ -84,7 +84,7 @@ class RateLimiter {
 
 class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
  public:
-  // What becomes of a key after it was processed.
+  // Next action for a processed key: forget it, retry with backoff, or process it again after a delay.
   struct Result {
     enum class Action : std::uint8_t { kForget, kRetry, kAfter };
     Action action = Action::kForget;
@@ -103,8 +103,8 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
     RateLimiter::Options rate_limit;
     const base::Clock* clock = &base::Clock::Real();
     WorkQueueMetrics* metrics = nullptr;  // null: nothing is counted
-    std::shared_ptr<WorkHealth> health;   // null: nobody asks
-    async::Gate* gate = nullptr;          // entered by every worker; must outlive the queue. Null: nobody waits
+    std::shared_ptr<WorkHealth> health;   // null: not reported
+    async::Gate* gate = nullptr;          // entered by every worker; must outlive the queue. Null: no waiting
     CallAt call_at;                       // null: async::Deadlines; the callback is forgotten with the token
   };
 

@@ -1,4 +1,4 @@
-// The work queue with a clock that stands still.
+// The work queue on a fake clock.
 #include "controllers/work_queue.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using Result = WorkQueue::Result;
 
 class WorkQueueTest : public ::testing::Test {
  public:
-  // `sync` is told the key and how often it has been processed before.
+  // A started queue; `sync` processes one key.
   std::shared_ptr<WorkQueue> New(std::function<Awaitable<Result>(std::string key)> sync, std::size_t workers = 1,
                                  WorkQueueMetrics* metrics = nullptr) {
     WorkQueue::Options options{.name = "q", .workers = workers, .clock = &clock_, .metrics = metrics};
@@ -68,7 +68,7 @@ TEST_F(WorkQueueTest, KeysAreProcessedOnceAndInOrder) {
   EXPECT_TRUE(queue->idle());
 }
 
-TEST_F(WorkQueueTest, KeysAddedWhileTheyAreProcessedComeAgain) {
+TEST_F(WorkQueueTest, KeyAddedDuringProcessingIsProcessedAgain) {
   std::shared_ptr<WorkQueue> queue;
   const auto sync = [&queue](WorkQueueTest* test, std::string key) -> Awaitable<Result> {
     test->seen_.push_back(key);
@@ -84,7 +84,7 @@ TEST_F(WorkQueueTest, KeysAddedWhileTheyAreProcessedComeAgain) {
   EXPECT_EQ(seen_, (std::vector<std::string>{"a", "a"}));
 }
 
-TEST_F(WorkQueueTest, FailuresWaitLongerEachTimeUntilForgotten) {
+TEST_F(WorkQueueTest, RetriesBackOffUntilForgotten) {
   int failures = 3;
   const auto sync = [&failures](std::string) -> Awaitable<Result> {
     co_return failures-- > 0 ? Result::Retry() : Result::Done();
@@ -102,7 +102,7 @@ TEST_F(WorkQueueTest, FailuresWaitLongerEachTimeUntilForgotten) {
   EXPECT_EQ(RunTimer(), 5ms);
 }
 
-TEST_F(WorkQueueTest, TheEarlierOfTwoTimesCounts) {
+TEST_F(WorkQueueTest, EarlierOfTwoDelaysWins) {
   const auto sync = [](WorkQueueTest* test, std::string key) -> Awaitable<Result> {
     test->seen_.push_back(key);
     co_return Result::Done();
@@ -172,7 +172,7 @@ TEST_F(WorkQueueTest, MetricsCountAddsAndRetries) {
   EXPECT_NE(text.find("workqueue_work_duration_seconds_count{name=\"q\"} 2\n"), std::string::npos);
 }
 
-TEST_F(WorkQueueTest, AKeyThatIsNeverDoneShowsInTheHealth) {
+TEST_F(WorkQueueTest, StuckKeyFailsTheHealthCheck) {
   async::Event release;
   const auto sync = [](async::Event* event, std::string) -> Awaitable<Result> {
     co_await event->Wait();
@@ -207,7 +207,7 @@ TEST(RateLimiter, ExponentialUpToTheMaximum) {
   EXPECT_EQ(limiter.When("a", clock.Monotonic()), 5ms);
 }
 
-TEST(RateLimiter, BucketHoldsManyKeysBack) {
+TEST(RateLimiter, TokenBucketLimitsManyKeys) {
   RateLimiter limiter({});
   base::FakeClock clock;
   for (int i = 0; i < 100; ++i) EXPECT_EQ(limiter.When(std::to_string(i), clock.Monotonic()), 5ms);

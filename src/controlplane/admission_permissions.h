@@ -1,4 +1,4 @@
-// The permissions and resources that admission plugins ask about, from the authorizer and the stored resources.
+// The permissions and resources that admission plugins look up, from the authorizer and the stored resources.
 #pragma once
 
 #include <memory>

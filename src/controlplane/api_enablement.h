@@ -1,4 +1,4 @@
-// Which group versions are served: the defaults and --runtime-config.
+// The enabled group versions: the defaults and --runtime-config.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@ namespace keelson::controlplane {
 
 class APIEnablement {
  public:
-  // What a fresh server serves.
+  // The group versions that are enabled by default.
   static APIEnablement Default();
   // `runtime_config` as the flag gives it, keys completed ("v1" as "/v1"). The error is the start error's text.
   static Outcome<APIEnablement, std::string> FromRuntimeConfig(

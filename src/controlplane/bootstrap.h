@@ -1,5 +1,5 @@
-// What a fresh server creates for itself, as post-start hooks: system namespaces, priority classes, flow schemas and
-// priority levels. Every step may be repeated and leaves alone what is there.
+// Post-start hooks that create the objects of a new cluster: system namespaces, priority classes, flow schemas and
+// priority levels. Every step is idempotent and leaves existing objects alone.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace keelson::controlplane {
 
 void InstallBootstrapHooks(server::GenericAPIServer& server, ResourceStorage& storage);
 
-// Who the server is when it writes objects itself.
+// The user of the server's own writes, system:apiserver.
 request::User LoopbackUser();
 // managedFields as if the object had come over the network from ourselves. `live`: the object before; null when it is
 // created.

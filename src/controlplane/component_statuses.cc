@@ -1,4 +1,4 @@
-// componentstatuses: asked for at each request, kept nowhere.
+// componentstatuses: probed at each request, not stored.
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>

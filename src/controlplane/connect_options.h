@@ -1,5 +1,5 @@
-// What the subresources that lead to somewhere else (connect_routes.cc, pod_log.cc) have in common: what they ask, how
-// they read their query options, which container they mean.
+// Shared part of the connect subresources (connect_routes.cc, pod_log.cc): the backends they call, parsing of their
+// query options, choice of the container.
 // Thread safety: functions of their arguments; ConnectBackends is immutable and shared by all routes.
 #pragma once
 
@@ -31,7 +31,7 @@ using ConnectBackendsPtr = std::shared_ptr<const ConnectBackends>;
 // An object by name in the request's namespace. Upstream's stores name the resource of the request where it is not
 // found, whatever was looked for.
 endpoints::Task<Value> ReadObject(const registry::Store& store, request::Context& context, std::string name);
-// Where the kubelet of a node is reached.
+// Address and transport of a node's kubelet (upstream's GetConnectionInfo).
 endpoints::Task<ConnectionInfo> FindKubelet(const ConnectBackends& backends, request::Context& context,
                                             std::string node);
 // The container that is meant: `wanted`, or the only one.

@@ -261,7 +261,7 @@ Task<NodeTarget> LocateNode(ConnectBackendsPtr backends, request::Context& conte
   co_return target;
 }
 
-// What follows the subresource's name, with a leading slash, and a trailing one where the request has it.
+// The path after the subresource's name, with a leading slash, and a trailing one where the request has it.
 std::string SubPath(const request::RequestInfo& info) {
   std::string path = info.rest;
   if (!path.empty() && !path.starts_with('/')) path.insert(0, "/");

@@ -10,7 +10,7 @@ namespace keelson::controlplane {
 
 std::shared_ptr<endpoints::Scope> NewScope(const ChainConfig& config, const schema::Resource& resource,
                                            std::shared_ptr<registry::Store> store, std::string_view subresource = "");
-// A scope whose kind is the subresource's own.
+// A scope with the kind of the subresource.
 std::shared_ptr<endpoints::Scope> NewSubresourceScope(const ChainConfig& config, const schema::Resource& resource,
                                                       const schema::Subresource& subresource,
                                                       std::shared_ptr<registry::Store> store);
@@ -36,7 +36,7 @@ Value SuccessStatus(base::Arena& arena, std::int32_t code);
 bool InstallTokenRequest(const ChainConfig& config, const schema::Resource& resource,
                          const schema::Subresource& subresource, std::shared_ptr<registry::Store> store,
                          endpoints::APIGroupVersion& version);
-// componentstatuses, which are asked for and not stored.
+// componentstatuses, which are computed and not stored.
 bool InstallComponentStatuses(const ChainConfig& config, const schema::Resource& resource,
                               endpoints::APIGroupVersion& version);
 // pods/log, exec, attach, portforward; proxies to pods, nodes and services.

@@ -83,7 +83,7 @@ std::vector<apidocs::DiscoveryFragmentPtr> Fragments(const std::vector<Discovery
   return fragments;
 }
 
-// Puts the documents together: the built-in groups, then those of a source, as they are when somebody asks.
+// Puts the documents together: the built-in groups, then those of a source, as they are at the time of the request.
 class GroupList {
  public:
   GroupList(std::string plain_head, std::string plain_tail, const schema::Struct& type,
@@ -171,7 +171,7 @@ struct AggregatedForm {
   bool nopeer = false;  // without what peers serve
 };
 
-// Whether the best clause that can be served asks for the aggregated form, and as what.
+// The aggregated form that the best acceptable clause requests, if any.
 std::optional<AggregatedForm> WantsAggregated(const http::Request& request) {
   for (const endpoints::AcceptClause& clause : endpoints::ParseAccept(request.headers.Get("Accept"))) {
     std::string as, group, version, profile;

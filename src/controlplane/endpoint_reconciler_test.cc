@@ -31,7 +31,7 @@ TEST(ServerPresence, IdentityIsTheHashOfTheHostNameAndTheComponent) {
   EXPECT_EQ(ServerIdentity("example-host"), "apiserver-xslhalef67ld3xrelzsoqnkaua");
 }
 
-TEST(ServerPresence, AuthoritiesThatAreNoCertificatesAreDropped) { EXPECT_EQ(JoinAuthorities("nothing", ""), ""); }
+TEST(ServerPresence, InvalidAuthoritiesAreDropped) { EXPECT_EQ(JoinAuthorities("nothing", ""), ""); }
 
 }  // namespace
 }  // namespace keelson::controlplane

@@ -26,7 +26,7 @@ class FlowControlController {
   FlowControlController(ResourceStorage& storage, const Options& options);
   ~FlowControlController();
 
-  // What the handler chain needs; may outlive this.
+  // The filter for the handler chain; may outlive this.
   endpoints::filters::PriorityAndFairness filter() const;
   // /debug/api_priority_and_fairness/dump_*.
   void InstallDebug(server::GenericAPIServer& server) const;

@@ -37,8 +37,8 @@ struct ConnectionInfo {
   bool websockets = false;  // the kubelet takes them itself
 };
 
-// Upstream's IsProxyableIP: Go's IP.IsGlobalUnicast, which is no loopback, link-local, multicast, unspecified or
-// broadcast address. False for text that is no address.
+// Upstream's IsProxyableIP: Go's IP.IsGlobalUnicast, which excludes loopback, link-local, multicast, unspecified and
+// broadcast addresses. False for text that is not an address.
 bool IsProxyableIP(std::string_view address);
 
 class KubeletConnections {

@@ -75,7 +75,7 @@ TEST(ManifestLoader, TakesListsAndBindings) {
   EXPECT_EQ((*webhooks)->objects.size(), 1u);
 }
 
-TEST(ManifestLoader, RefusesWithUpstreamsTexts) {
+TEST(ManifestLoader, ErrorsEqualUpstream) {
   struct Case {
     const char* name;
     std::string_view plugin;

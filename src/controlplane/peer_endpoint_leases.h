@@ -1,4 +1,4 @@
-// Where API servers of one store find each other: each keeps its address under peerserverleases/<server ID>, a key with
+// Peer discovery among API servers of one store: each keeps its address under peerserverleases/<server ID>, a key with
 // a time to live that it renews every ten seconds once it is ready, and removes when it stops (upstream's
 // PeerEndpointLeaseReconciler and its controller; gate UnknownVersionInteroperabilityProxy).
 // Thread safety: Find() from any thread, the rest by the owner.
@@ -22,7 +22,7 @@ struct PeerEndpointOptions {
   std::string server_id;
   std::string address;  // host:port: --peer-advertise-ip and --peer-advertise-port, else --advertise-address
   std::string etcd_prefix = "/registry";
-  std::function<bool()> ready;  // asked until it is true: nothing is written before
+  std::function<bool()> ready;  // polled until true: nothing is written before
 };
 
 class PeerEndpointLeases {

@@ -24,7 +24,7 @@ TEST(PeerEndpointLeases, AnAddressIsFoundByTheServersIdentity) {
   EXPECT_EQ(async::RunNow(one.Find("")).error(), "error getting endpoint for serverId: empty serverId");
 }
 
-TEST(PeerEndpointLeases, AnAddressWithoutANumberIsNotWritten) {
+TEST(PeerEndpointLeases, AddressThatIsNotAnIPIsNotWritten) {
   const auto kv = kv::memory::Open();
   PeerEndpointLeases bad(*kv, {.server_id = "apiserver-one", .address = "10.0.0.1:https", .ready = {}});
   EXPECT_EQ(async::RunNow(bad.Update()), "strconv.Atoi: parsing \"https\": invalid syntax");

@@ -85,7 +85,7 @@ void ForbidFurther(base::Arena& arena, Value budget, std::string_view now) {
   found.Set(arena, "observedGeneration", Value(Int(budget["status"], "observedGeneration")));
 }
 
-// Takes one disruption from the budget. Called again on the newer budget when somebody else changed it.
+// Takes one disruption from the budget. Called again with the newer budget after a conflict.
 meta::Result<Value> TakeOne(base::Arena& arena, Value current, std::string_view pod) {
   Value budget = current.Clone(arena);
   const std::string_view name = budget.Get("metadata", "name").as_string();
@@ -160,7 +160,7 @@ meta::Result<Value> WithDisruptionTarget(base::Arena& arena, const std::string& 
 meta::Result<Value> TakeFrom(request::Context& own, const registry::Store& budgets, const std::string& pod,
                              Value current) {
   KS_TRY(const Value budget, TakeOne(own.arena, current, pod));
-  // Upstream updates the status through its own client, whose manager this is.
+  // Upstream updates the status through its loopback client, whose field manager is kube-apiserver.
   TrackFields(own, budgets, budget, "kube-apiserver", current, "status");
   return budget;
 }
@@ -289,7 +289,7 @@ Task<Permission> EvictionREST::AskBudget(request::Context& context, const Evicti
   co_return permission;
 }
 
-// The options of the deletion that an Eviction asks for.
+// The DeleteOptions of an Eviction.
 meta::Result<Eviction> ReadEviction(const request::Context& context, Value sent,
                                     const registry::Reviewer::Options& options) {
   Eviction eviction{.name = context.info.name, .name_space = context.info.name_space};

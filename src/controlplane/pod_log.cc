@@ -11,7 +11,7 @@ using endpoints::ExchangePtr;
 using endpoints::Task;
 using proxy::Location;
 
-constexpr std::size_t kRefusalBytesMax = 50'000;  // of a kubelet's answer that is no log
+constexpr std::size_t kRefusalBytesMax = 50'000;  // of a kubelet's error response
 
 struct LogOptions {
   std::string container;

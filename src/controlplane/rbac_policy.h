@@ -1,4 +1,4 @@
-// Guards writes of roles and bindings: nobody grants permissions that they do not hold (upstream's policybased storage
+// Privilege escalation prevention: users cannot grant permissions that they do not hold (upstream's policybased storage
 // around the four RBAC stores). Runs inside Store::Create and Store::Update, so it covers every verb, every patch type,
 // apply, creation by PUT and dry runs. Rules are read from live storage, not from the authorizer's index.
 // Thread safety: Customize() by the owner before the stores are made; the hooks from any I/O thread.
@@ -15,7 +15,7 @@ namespace keelson::controlplane {
 class RBACPolicy {
  public:
   explicit RBACPolicy(const ResourceStorage& storage) : storage_(storage) {}  // `storage` must outlive this.
-  // Asked for `escalate` and `bind`. REQUIRES: set before the server takes requests. Until then nobody has the verbs.
+  // Checked for the verbs `escalate` and `bind`. REQUIRES: set before serving; both are denied until then.
   void SetAuthorizer(std::shared_ptr<auth::Authorizer> authorizer) { authorizer_ = std::move(authorizer); }
   // Hooks itself into the Stores of roles, clusterroles, rolebindings and clusterrolebindings. This must outlive them.
   void Customize(registry::Store::Options& options) const;

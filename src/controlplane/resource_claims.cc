@@ -56,7 +56,7 @@ void CustomizeResourceClaims(Store::Options& options, const ResourceStorage& sto
   if (!is_template && options.resource.resource != "resourceclaims") return;
   const meta::GroupKind kind = options.kind;
   options.begin_write = [&storage, kind, is_template](request::Context& context, Value object, Value old, bool) {
-    // The spec never changes, so only a create can ask for more.
+    // The spec is immutable, so only a create can request more.
     const Value spec = is_template ? object["spec"]["spec"] : object["spec"];
     const Value requests = old.is_null() ? spec["devices"]["requests"] : Value();
     return Check(context, storage, kind, requests, object["metadata"]);

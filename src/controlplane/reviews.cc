@@ -1,4 +1,4 @@
-// TokenReview, SelfSubjectReview and the access reviews: asked, answered, never stored.
+// TokenReview, SelfSubjectReview and the access reviews: POST only, never stored.
 #include <algorithm>
 
 #include "auth/authorizer.h"

@@ -1,4 +1,4 @@
-// What a server chain serves, in discovery's terms.
+// The groups that a server chain serves, as discovery needs them.
 #pragma once
 
 #include <memory>

@@ -125,7 +125,7 @@ void InstallSubresources(const ChainConfig& config, const schema::Resource& reso
     } else if (const auto* rules = RulesOf(store->strategy(), sub.name)) {
       scope->endpoint = {registry::Endpoint::Part::kOther, rules};
     } else {
-      // Served by handlers of its own, or not built.
+      // Served by special handlers, or not built.
       if (InstallScale(config, resource, sub, store, version) ||
           InstallTokenRequest(config, resource, sub, store, version) ||
           InstallEviction(config, resource, sub, store, version) ||
@@ -144,7 +144,7 @@ std::shared_ptr<APIGroupVersion> InstallVersion(const ChainConfig& config, const
   auto version = std::make_shared<APIGroupVersion>(std::string(package.group), std::string(package.version));
   for (const schema::Resource& resource : package.resources) {
     if (!config.enablement.ResourceEnabled(package.group, package.version, resource.plural)) continue;
-    // What cannot be read is not stored: it has handlers of its own.
+    // Resources without the verb get are not stored: they have special handlers.
     if (std::ranges::find(resource.verbs, "get") == resource.verbs.end()) {
       if (!InstallReview(config, resource, *version)) InstallBindings(config, resource, *version);
       continue;

@@ -36,26 +36,26 @@ struct ChainConfig {
   ResourceStorage* storage = nullptr;  // must outlive the chain
   APIEnablement enablement;
   std::shared_ptr<const admission::Chain> admission;
-  std::shared_ptr<auth::Authenticator> authenticator;  // asked by token reviews
-  std::shared_ptr<auth::Authorizer> authorizer;        // asked by access reviews
+  std::shared_ptr<auth::Authenticator> authenticator;  // used by token reviews
+  std::shared_ptr<auth::Authorizer> authorizer;        // used by access reviews
   bool allow_unsafe_delete = false;                    // the gate AllowUnsafeMalformedObjectDeletion
-  std::shared_ptr<const auth::RuleResolver> rules;     // asked by rules reviews; null: they are not served
+  std::shared_ptr<const auth::RuleResolver> rules;     // used by rules reviews; null: they are not served
   std::shared_ptr<const TokenIssuer> token_issuer;     // null: no service account tokens
-  std::vector<std::string> api_audiences;              // what a token review asks for where it names none
+  std::vector<std::string> api_audiences;              // the audiences of a token review that names none
   std::shared_ptr<KubeletConnections> kubelets;        // null: nothing is proxied
   storage::HealthProbe* store_health = nullptr;        // for componentstatuses; must outlive the chain
   int store_servers = 1;                               // how many the store consists of; they are probed as one
   std::string external_address;                        // host:port, told by discovery
   std::chrono::seconds min_request_timeout{1800};
   int delete_collection_workers = 1;
-  // Custom resources: asked by the apiextensions server for what it has no route for, and the groups that discovery and
-  // OpenAPI list. Both may be null.
+  // Custom resources: the handler for paths without a route in the apiextensions server, and the groups that discovery
+  // and OpenAPI list. Both may be null.
   server::GenericAPIServer::DynamicHandler custom_resources;
   std::shared_ptr<const apidocs::DiscoverySource> custom_discovery;
   std::shared_ptr<const apidocs::DiscoveryMerger> discovery_merger;  // the aggregator's; may be null
   std::shared_ptr<const apidocs::DiscoverySource> openapi_source;    // instead of custom_discovery; may be null
   bool cbor = false;       // gate CBORServingAndStorage: objects are also taken and sent as CBOR
-  bool compress = true;    // gate APIResponseCompression: large answers are gzipped for who accepts that
+  bool compress = true;    // gate APIResponseCompression: large responses are gzipped if the client accepts it
   bool watch_list = true;  // the gate WatchList
   std::shared_ptr<EquivalentResourceRegistry> equivalents;  // made by CreateServerChain
 };

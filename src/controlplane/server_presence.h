@@ -1,6 +1,6 @@
-// What tells others that this server is there and how to talk to it: the endpoints of the service kubernetes, the
-// identity lease, the config map with the authorities of client certificates, and the one that dates the tracking of
-// legacy tokens. Kept up every ten seconds; endpoints are taken back at the end. Thread safety: the owner's thread.
+// Publishes this server to others: the endpoints of the service kubernetes, the identity lease, the config map with the
+// client certificate authorities, and the config map with the start date of legacy token tracking. Renewed every ten
+// seconds; the endpoints are removed at shutdown. Thread safety: the owner's thread.
 #pragma once
 
 #include <atomic>

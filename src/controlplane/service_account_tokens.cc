@@ -22,7 +22,7 @@ using endpoints::Task;
 using registry::Text;
 using std::chrono::seconds;
 
-constexpr seconds kWarnOnlyBoundToken{3607};  // what admission asks for tokens it puts into pods
+constexpr seconds kWarnOnlyBoundToken{3607};  // the lifetime that admission requests for projected tokens
 
 constexpr std::string_view kLastUsed = "kubernetes.io/legacy-token-last-used";
 

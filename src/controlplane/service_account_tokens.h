@@ -29,8 +29,8 @@ std::shared_ptr<auth::TokenObjects> NewTokenObjects(ResourceStorage& storage);
 // Bootstrap tokens' secrets, as the server has them. `storage` must outlive it.
 std::shared_ptr<auth::BootstrapSecrets> NewBootstrapSecrets(ResourceStorage& storage);
 
-// /.well-known/openid-configuration and /openid/v1/jwks. Nothing where the issuer is no https URL, or no key is
-// published.
+// /.well-known/openid-configuration and /openid/v1/jwks. Installs nothing if the issuer is not an https URL, or no key
+// is published.
 void InstallTokenDiscovery(server::GenericAPIServer& server, const std::string& issuer, const std::string& jwks_uri,
                            std::shared_ptr<const auth::PublicKeysGetter> keys);
 

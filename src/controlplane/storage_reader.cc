@@ -35,7 +35,7 @@ class StorageReader final : public AdmissionReader {
     storage::ListOptions options;
     options.resource_version = "0";
     KS_CO_TRY(storage::ObjectList list, co_await store->List(name_space, std::move(options)));
-    // The cache may be a moment behind; where it has nothing at all, what was just written is asked for.
+    // The cache may be a moment behind; an empty result is read again from storage.
     if (list.items.empty()) {
       KS_CO_TRY(list, co_await store->List(name_space, storage::ListOptions{}));
     }

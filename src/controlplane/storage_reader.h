@@ -16,7 +16,7 @@ class AdmissionReader : public admission::ObjectReader, public admission::APIRea
   virtual void ApplyDefinitions(std::span<const admission::Informers::Change> changes) = 0;
 };
 
-// `storage` must outlive it; `authorizer` is asked by plugins that need permission of the requester.
+// `storage` must outlive it; plugins check permissions of the requester with `authorizer`.
 std::unique_ptr<AdmissionReader> NewStorageReader(ResourceStorage& storage,
                                                   std::shared_ptr<auth::Authorizer> authorizer);
 

@@ -18,7 +18,7 @@ constexpr int kAttempts = 3;  // of one object, besides those that end with a co
 constexpr int kConflicts = 60;
 constexpr std::string_view kGroup = "internal.apiserver.k8s.io", kCondition = "AllEncodingVersionsEqual";
 
-// Reads pass in any case. Identity leases have to be there before a version is told, and kube-system before them.
+// Reads always pass. Identity leases must exist before a version is published, and kube-system before them.
 bool Exempt(const request::Context& context) {
   const request::RequestInfo& info = context.info;
   if (info.api_group == kGroup && info.resource == "storageversions") return true;

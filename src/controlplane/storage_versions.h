@@ -1,4 +1,4 @@
-// Tells other servers and the storage migrator in which version this server stores each built-in resource: the
+// Publishes to other servers and the storage migrator in which version this server stores each built-in resource: the
 // StorageVersion objects of internal.apiserver.k8s.io (upstream's storageversion.Manager). Behind the gates
 // StorageVersionAPI and APIServerIdentity. Thread safety: the owner's thread.
 #pragma once
@@ -23,7 +23,7 @@ struct StorageVersionInfo {
   std::vector<meta::GroupResource> equivalents;  // the same objects under other groups' names; `resource` is the first
 };
 // Of all stored resources that `server` and its delegates serve, by group and name. Resources with the same objects
-// (events) are told of once.
+// (events) appear once.
 std::vector<StorageVersionInfo> StorageVersionInfos(const server::GenericAPIServer& server);
 // `object` (a StorageVersion, changed in place) with this server's entry, the common version and its condition.
 void SetServerStorageVersion(base::Arena& arena, Value object, std::string_view server_id,
@@ -36,7 +36,7 @@ class StorageVersionManager {
   ~StorageVersionManager();  // Stop()
 
   std::shared_ptr<const endpoints::filters::StorageVersionBarrier> barrier() const;
-  // Writes all objects; again every kStorageVersionPeriod by the owner, in case somebody changed them.
+  // Writes all objects; the owner repeats it every kStorageVersionPeriod, in case they were changed.
   Awaitable<void> Update();
   void Stop();  // not on an I/O thread
 

@@ -1,5 +1,5 @@
-// A bound on how often one object is written, for controllers whose writes another server may undo: without it two
-// servers that disagree write for ever (upstream's shouldDelayUpdate). Thread safety: the owner's.
+// Rate limit for writes of one object, for controllers whose writes another server may undo: without it two servers
+// that disagree write for ever (upstream's shouldDelayUpdate). Thread safety: the owner's.
 #pragma once
 
 #include <chrono>

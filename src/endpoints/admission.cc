@@ -257,7 +257,7 @@ registry::ValidateObject ValidateCreateFunc(AdmissionCall call) {
 
 namespace {
 
-// The `create` permission of a PUT or apply that creates, asked for once per request.
+// The `create` permission of a PUT or apply that creates, checked once per request.
 struct CreateAuthorization {
   std::optional<meta::Result<void>> decided;
 };

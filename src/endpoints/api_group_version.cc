@@ -10,7 +10,7 @@
 namespace keelson::endpoints {
 namespace {
 
-// Media types that only a server with CBOR knows are last in each list.
+// Media types of CBOR are last in each list.
 constexpr std::array<std::string_view, 4> kProduces = {"application/json", "application/yaml",
                                                        "application/vnd.kubernetes.protobuf", "application/cbor"};
 constexpr std::array<std::string_view, 5> kProducesStreams = {
@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 5> kPatchTypes = {"application/json-patch
                                                          "application/strategic-merge-patch+json",
                                                          "application/apply-patch+yaml", kApplyCBORPatch};
 
-// What an endpoint answers with, by its upstream names.
+// The media types an endpoint produces, by upstream's names.
 std::span<const std::string_view> Produces(bool streams, bool cbor) {
   if (!streams) return std::span(kProduces).first(kProduces.size() - (cbor ? 0 : 1));
   if (cbor) return kProducesCBORStreams;

@@ -40,7 +40,7 @@ class APIGroupVersion {
   std::vector<const Route*> Resources() const;  // without subresources
   bool empty() const { return routes_.empty(); }
 
-  // A request whose path is below prefix().
+  // Handles a request whose path is below prefix().
   Awaitable<http::Response> Handle(ExchangePtr exchange) const;
 
  private:
@@ -51,7 +51,7 @@ class APIGroupVersion {
   std::map<std::string, Subresources, std::less<>> routes_;
 };
 
-// The routes that a stored resource's verbs ask for.
+// The routes for the verbs of a stored resource.
 Route StoredResourceRoute(ScopePtr scope, std::span<const std::string_view> verbs);
 // GET, PUT and PATCH of a subresource that is part of the same object.
 Route StoredSubresourceRoute(ScopePtr scope, std::span<const std::string_view> verbs);

@@ -1,5 +1,5 @@
-// A document that was put together from fragments as JSON text; its other representations are made of that when
-// somebody asks for them. Immutable to its readers. Thread safety: from any thread.
+// A document assembled from fragments as JSON text; its other representations are made at their first request.
+// Immutable to its readers. Thread safety: from any thread.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class AssembledDocument {
   base::SharedBytes Get(Format format, bool pretty) const;
   // The answer in the representation that the client wants; 406 when there is none. Any method.
   http::Response Respond(const Exchange& exchange) const;
-  // The answer in `format`, whose media type gets `parameters`, for a client that may have the version `etag` already.
+  // The response in `format`, whose media type gets `parameters`; 304 for a client that has the version `etag` already.
   http::Response RespondTagged(const Exchange& exchange, Format format, std::string_view parameters,
                                const std::string& etag) const;
 

@@ -1,5 +1,5 @@
-// Where handlers tell the audit event of their request what they read and what they answer. Every function does nothing
-// for a request that is not audited, or not at the level that it concerns.
+// Hooks by which handlers add the request and response objects to the audit event. Every function does nothing for a
+// request that is not audited, or not at the level that records it.
 #pragma once
 
 #include "base/shared_bytes.h"

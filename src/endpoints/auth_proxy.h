@@ -1,5 +1,5 @@
-// Requests to other API servers: what they carry beside the client's own headers (the user's identity in X-Remote-*
-// headers, the query as Go writes it), and the answer when there is no such server. Pure functions.
+// Proxied requests to other API servers: the headers added to the client's (the user's identity in X-Remote-* headers,
+// the query as Go writes it), and the response if the server is absent. Pure functions.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct RemoteIdentity {
 // Sets the identity headers, after removing whatever came in under their names (client-go's SetAuthProxyHeaders).
 void SetAuthProxyHeaders(http::Headers& headers, const RemoteIdentity& identity);
 
-// 503 as a Status: there is no server to hand the request to.
+// 503 as a Status: no server to proxy the request to.
 http::Response NoServer(const Exchange& exchange, std::string_view message);
 
 // url.Values.Encode of a raw query: sorted by key, values of a key in their order.

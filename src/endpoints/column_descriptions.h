@@ -1,4 +1,4 @@
-// What the columns of kubectl get mean, as the Table form tells it.
+// Descriptions of Table columns (columnDefinitions[].description).
 #pragma once
 
 #include <string_view>

@@ -19,7 +19,7 @@ TEST(ColumnDescriptions, EmptyLinesAreKept) {
 }
 
 // Every column of the tables has a line in api/columns.txt.
-TEST(ColumnDescriptions, NoColumnIsForgotten) {
+TEST(ColumnDescriptions, EveryColumnHasADescription) {
   for (const schema::Package* package : schema::Packages()) {
     for (const schema::Resource& resource : package->resources) {
       for (const schema::Column& column : resource.columns) {

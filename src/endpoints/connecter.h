@@ -1,5 +1,5 @@
 // Subresources that are connections to somewhere else (upstream's rest.Connecter): exec, attach, portforward, proxy,
-// log. A Connecter tells where a connection leads; the route made here answers HTTP.
+// log. A Connecter returns the destination of a connection; the route made here handles HTTP.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ namespace keelson::endpoints {
 // differ from the scope's (Status after an eviction).
 ScopeHandler NewCreater(std::shared_ptr<const registry::Reviewer> reviewer);
 
-// The answer with a Value in the representation asked for.
+// A response with a Value in the negotiated representation.
 http::Response ValueResponse(const Exchange& exchange, const MediaTypeOptions& media, Value object,
                              const schema::Struct& type, int code);
 

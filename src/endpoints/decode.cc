@@ -19,7 +19,7 @@ constexpr std::size_t kSummaryBytes = 30;
 constexpr std::string_view kTypeMeta = "v1.TypeMeta";
 constexpr std::string_view kNoKind = "unable to determine group/version/kind: ";
 
-// Where upstream registers a group's kinds, which its messages tell.
+// The Go location of upstream's scheme for a group, part of its messages.
 std::string_view SchemeName(const Scope& scope) {
   const std::string_view group = scope.kind.group;
   if (scope.codec->custom_resource()) return "pkg/runtime/scheme.go:111";
@@ -28,8 +28,8 @@ std::string_view SchemeName(const Scope& scope) {
   return "pkg/api/legacyscheme/scheme.go:30";
 }
 
-// Upstream's CBOR decoder tells of one unknown field, the first of the outermost map that has any, and only where it
-// stands in it.
+// Upstream's CBOR decoder reports one unknown field: the first of the outermost map that has any, by its name in that
+// map.
 std::vector<std::string> UnknownInCBOR(Value tree, const std::vector<std::string>& unknown) {
   std::optional<std::size_t> depth_least;
   std::string text;
@@ -151,7 +151,7 @@ class TableKindCodec final : public KindCodec {
 };
 
 void TableKindCodec::ApplyDefaults(base::Arena& arena, const Scope& scope, Value object) const {
-  // A struct that is no pointer is always there, also when it is empty and the decoder left it out.
+  // A struct field that is not a pointer always exists in Go, also if it is empty and the decoder left it out.
   for (const std::string_view part : {"metadata", "spec"}) {
     const schema::Field* field = scope.type->FindField(part);
     if (field != nullptr && !field->pointer && field->type->kind == schema::Kind::kStruct)
@@ -365,7 +365,7 @@ meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope&, Format
     decoded = codec::DecodeJSON(arena, text, type);
   }
   if (!kind.empty() && kind != "DeleteOptions") {
-    // Upstream decodes the body with the scheme of meta.k8s.io alone, which knows no other kinds.
+    // Upstream decodes the body with the scheme of meta.k8s.io alone, which has no other kinds.
     if (InMetaScheme(api_version, kind)) {
       return meta::NewBadRequest("converting (v1." + std::string(kind) + ") to (v1.DeleteOptions): unknown conversion");
     }

@@ -1,4 +1,4 @@
-// What the decoders of request bodies share (tables and structural schemas). Internal to endpoints.
+// Shared part of the decoders of request bodies (tables and structural schemas). Internal to endpoints.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace keelson::endpoints {
 meta::GroupVersion ParseAPIVersion(std::string_view text);
 // Upstream's words for a body that was read but cannot be taken: CronTab in version "v1" cannot be handled as a ...
 std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view wanted, std::string_view error);
-// CBOR stands for JSON: what it holds is read by JSON's rules. `target` is what Go would have decoded it to.
+// Decodes CBOR by JSON's rules. `target` is Go's name of the destination type, for errors.
 meta::Result<Value> ReadCBOR(base::Arena& arena, std::string_view body, std::string_view prefix,
                              std::string_view target);
 

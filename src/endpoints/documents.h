@@ -1,4 +1,4 @@
-// Documents that do not change while the server runs, in the representations a client may ask for.
+// Documents that do not change while the server runs, in each representation that can be negotiated.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,7 @@ struct DocumentOptions {
   bool any_method = false;
   bool cbor = false;  // it is had in CBOR too
 };
-// Encodes `document` once as JSON, YAML and protobuf and answers GET with the one asked for.
+// Encodes `document` once as JSON, YAML and protobuf and answers GET with the negotiated one.
 Handler NegotiatedDocument(base::Arena& arena, Value document, const schema::Struct& type, std::string_view kind,
                            DocumentOptions options = {});
 

@@ -36,10 +36,10 @@ struct Exchange {
   bool allow_gzip = true;                      // large answers may be compressed
   std::string_view create_forbidden;           // why admission refuses to create objects now; "": it does not
   bool relayed = false;                        // the answer is a backend's, header by header: none is added
-  bool allow_cbor = false;                     // errors may be told in CBOR: set where the request has met its resource
+  bool allow_cbor = false;                     // errors may be sent as CBOR: set once the resource is resolved
 };
 
-// Shared: a handler that ran into its deadline goes on without anybody waiting for it.
+// Shared: after its deadline a handler continues without a waiting client.
 using ExchangePtr = std::shared_ptr<Exchange>;
 using Handler = std::function<Awaitable<http::Response>(ExchangePtr)>;
 

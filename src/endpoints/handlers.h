@@ -1,4 +1,4 @@
-// What the verbs' handlers share: reading bodies, naming targets, answering with objects. Internal to endpoints.
+// Shared part of the verbs' handlers: reading bodies, naming targets, responses with objects. Internal to endpoints.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ Task<base::SharedBytes> ReadBody(Exchange& exchange);
 // How upstream shows a body it could not read, and what it says of it.
 std::string BodySummary(std::string_view body);
 meta::Status UnrecognizedBody(const Scope& scope, std::string_view error, std::string_view body);
-// The configuration of a server-side apply, of which `type` (kApplyPatch or kApplyCBORPatch) tells the encoding.
+// Decodes the configuration of a server-side apply; `type` (kApplyPatch or kApplyCBORPatch) gives the encoding.
 meta::Result<codec::Decoded> DecodeApply(base::Arena& arena, std::string_view type, std::string_view body, bool strict);
 meta::Result<Value> DecodeDeleteOptions(Exchange& exchange, const Scope& scope, Format format, std::string_view body);
 // Strict errors per fieldValidation: a Status for Strict, warnings for Warn.
@@ -33,13 +33,13 @@ meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std:
                                       std::string_view field_validation,
                                       const std::function<meta::Status(const std::string& text)>& refuse);
 
-// 200 (or `code`) with the object in the representation asked for, gzipped where that pays.
+// 200 (or `code`) with the object in the negotiated representation, gzipped if large enough.
 http::Response ObjectResponse(Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
                               const storage::ObjectPtr& object, int code);
 http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body,
                              bool may_compress);
 
-// The Table options of the request; kMetadata where no Table was asked for.
+// The Table options of the request; kMetadata if no Table was requested.
 meta::Result<IncludeObject> IncludeObjectOf(const Exchange& exchange, const MediaTypeOptions& media);
 
 // ownerReferences that say the same twice are dropped, with a warning.
@@ -47,7 +47,7 @@ void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission
 // Fields that a client cannot set.
 void WipeSystemFields(Value object);
 
-// What POST and PUT begin with. The object refers to the body.
+// The decoded request of a POST or PUT. The object refers to the body.
 struct WriteRequest {
   MediaTypeOptions media;
   meta::WriteOptions options;
@@ -71,7 +71,7 @@ class Patcher {
   Patcher(const Scope& scope, Exchange& exchange, std::string type, const meta::WriteOptions& options)
       : scope_(scope), exchange_(exchange), arena_(exchange.context.arena), type_(std::move(type)), options_(options) {}
 
-  // Reads the patch; what is wrong with it alone is told before the object is read.
+  // Parses the patch; errors of the patch alone are reported before the object is read.
   meta::Result<void> Read(std::string_view body);
   // The patched object, decoded and defaulted, in the served version; so is `current`.
   meta::Result<Value> Apply(Value current);

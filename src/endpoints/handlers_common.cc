@@ -158,7 +158,7 @@ void DedupOwnerReferences(Exchange& exchange, Value object, bool after_admission
 
 namespace {
 
-// What the stored object calls the field; nothing for a label that the served group does not have.
+// The stored object's name of the field; nothing for a label that the served group does not have.
 std::optional<std::string> FieldOf(const registry::FieldLabels& labels, std::string_view group,
                                    std::string_view label) {
   if (labels.aliases_group != "*" && labels.aliases_group != group) return std::string(label);

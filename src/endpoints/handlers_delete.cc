@@ -50,7 +50,7 @@ Value SuccessStatus(base::Arena& arena) {
   return status;
 }
 
-// What a kind that does not return its deleted objects answers.
+// The Status response of kinds that do not return their deleted objects.
 http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const MediaTypeOptions& media,
                              const storage::ObjectPtr& object) {
   base::Arena arena;
@@ -65,7 +65,7 @@ http::Response DeletedStatus(const Exchange& exchange, const Scope& scope, const
   return StatusObjectResponse(exchange, status, media, 200);
 }
 
-// A kind whose dependents are kept by default, deleted without saying what is to become of them.
+// Warns if a kind that orphans dependents by default is deleted without a propagation policy.
 void WarnAboutOrphans(Exchange& exchange, const Scope& scope, const meta::DeleteOptions& options) {
   if (options.propagation_policy || options.orphan_dependents) return;
   if (const std::string_view warning = scope.definition->traits.orphan_warning; !warning.empty())
@@ -74,7 +74,7 @@ void WarnAboutOrphans(Exchange& exchange, const Scope& scope, const meta::Delete
 
 constexpr std::string_view kUnsafeVerb = "unsafe-delete-ignore-read-errors";
 
-// Whoever may delete may not yet delete what cannot be read.
+// Deleting an unreadable object requires the extra verb unsafe-delete-ignore-read-errors.
 Task<void> AuthorizeUnsafeDelete(const ScopePtr& scope, const ExchangePtr& exchange) {
   const request::RequestInfo& info = exchange->context.info;
   const meta::GroupResource resource{scope->resource.group, scope->resource.resource};
@@ -103,7 +103,7 @@ Task<void> AuthorizeUnsafeDelete(const ScopePtr& scope, const ExchangePtr& excha
   co_return meta::NewForbidden(resource, info.name, "not permitted to do " + verb + ", reason: " + answer.reason);
 }
 
-// There is no object to show.
+// The unreadable object cannot be returned.
 http::Response UnreadDeletedStatus(const Exchange& exchange, const Scope& scope, const MediaTypeOptions& media) {
   base::Arena arena;
   Value status = SuccessStatus(arena);

@@ -22,7 +22,7 @@ constexpr std::string_view kJSONPatch = "application/json-patch+json";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 constexpr std::string_view kStrategicPatch = "application/strategic-merge-patch+json";
 
-// 422 for a result that is no object of the kind: the whole patched text is shown, as upstream does.
+// 422 if the result is not an object of the kind: the whole patched text is shown, as upstream does.
 meta::Status InvalidPatchResult(std::string_view patched, std::string_view error) {
   const meta::FieldErrors errors = {
       {meta::FieldError::Type::kInvalid, "patch", base::GoQuote(patched), std::string(error)}};
@@ -31,15 +31,15 @@ meta::Status InvalidPatchResult(std::string_view patched, std::string_view error
   return meta::Status(std::move(fields));
 }
 
-// JSON as the patch library leaves it: objects that a patch reached into have sorted members, the rest stand as they
-// were. What a patch brought in stands as it was sent (`as_sent`) or sorted.
+// JSON as the patch library leaves it: objects that a patch reached into have sorted members, the rest keep their
+// order. Values from the patch are as sent (`as_sent`) or sorted.
 void EncodePatched(const Value& value, const Value& before, bool as_sent, std::string& out) {
   if (value.is_list() && (before.is_list() || as_sent)) {
     const auto was = before.items();
     out += '[';
     for (std::size_t i = 0; i < value.size(); ++i) {
       if (i > 0) out += ',';
-      // An item may have moved: where it stood before, else what stood in its place.
+      // An item may have moved: its old position, else the old item at its index.
       const auto same = i < was.size() && value[i] == was[i] ? was.begin() + static_cast<std::ptrdiff_t>(i)
                                                              : std::ranges::find(was, value[i]);
       EncodePatched(value[i], same != was.end() ? *same : i < was.size() ? was[i] : Value(), as_sent, out);
@@ -85,7 +85,7 @@ void KeepUntouchedRaw(base::Arena& arena, Value object, const Value& before, con
   }
 }
 
-// A merged configuration that is no object of the kind: what upstream's field manager says, a plain error.
+// The merged configuration is not an object of the kind: the error of upstream's field manager, a plain one.
 meta::Status UnconvertibleApply(const Value& config, const meta::GroupVersionKind& kind, std::string_view error) {
   const std::string name = kind.ToString();
   const Value metadata = config["metadata"];
@@ -124,8 +124,8 @@ meta::Result<void> Patcher::Read(std::string_view body) {
   return {};
 }
 
-// Most patches name a few fields: only those become JSON and come back. Nothing where there is more to it, errors above
-// all, whose texts show the whole object.
+// Most patches name a few fields: only those become JSON and come back. Nothing in all other cases, above all for
+// errors, whose texts show the whole object.
 std::optional<Value> Patcher::ApplyToTouchedFields(Value current) {
   if (type_ == kJSONPatch || !scope_.codec->strategic_merge() || !patch_errors_.empty()) return std::nullopt;
   const auto part = patch::TouchedPart(arena_, current, patch_, *scope_.type);
@@ -227,7 +227,7 @@ meta::Status StrictApplyError(const std::string& error) {
                              error.substr(std::string_view("strict decoding error: ").size()));
 }
 
-// The configuration merged with the live object, and who owns what of it.
+// The configuration merged with the live object, with managedFields updated.
 Task<Value> ApplyTo(const PatchRequest& patch, const codec::Decoded& config, Value existing) {
   const Scope& scope = *patch.scope;
   Exchange& exchange = *patch.exchange;

@@ -11,7 +11,7 @@
 namespace keelson::endpoints {
 namespace {
 
-constexpr std::uint64_t kStreamedSize = 1;  // what upstream tells of an answer that it writes piece by piece
+constexpr std::uint64_t kStreamedSize = 1;  // the size upstream logs for a streamed response
 
 storage::ListOptions ToStorage(meta::ListOptions&& options) {
   storage::ListOptions list;
@@ -197,8 +197,8 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   for (const auto& item : list->items) estimate += item->stored().size();
   http::Response response;
   response.headers.Add("Content-Type", encoder->content_type());
-  // The JSON form is never smaller than the stored one by much, so the stored sizes tell well enough what is worth
-  // compressing.
+  // The JSON form is never smaller than the stored one by much, so the stored sizes are a sufficient estimate for
+  // compression.
   const bool compress = estimate > kGzipThreshold && exchange->allow_gzip && AcceptsGzip(exchange->http);
   auto source = NewListSource(std::move(encoder), *std::move(frame), *std::move(list));
   if (compress) {

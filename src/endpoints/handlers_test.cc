@@ -192,7 +192,7 @@ TEST_F(HandlersTest, Negotiation) {
   EXPECT_EQ(Ask("PATCH", one, "{}", "", "application/json").code, 415);
 }
 
-TEST_F(HandlersTest, RoutesThatAreNotThere) {
+TEST_F(HandlersTest, MissingRoutes) {
   EXPECT_EQ(Ask("GET", "/api/v1/namespaces/n/nothing").code, 404);
   EXPECT_EQ(Ask("GET", "/api/v1/proxy/configmaps").code, 404);
   EXPECT_EQ(Ask("GET", "/api/v1//configmaps").code, 404);
@@ -204,7 +204,7 @@ TEST_F(HandlersTest, RoutesThatAreNotThere) {
   EXPECT_EQ(Ask("GET", "/api/v1/configmaps").code, 200);
 }
 
-// A REST that is no Watcher; its objects have no resourceVersion, and a Table of them names none.
+// A REST without Watcher; its objects have no resourceVersion, and a Table of them names none.
 TEST_F(HandlersTest, RESTWithFewVerbs) {
   const Answer watch = Ask("GET", "/api/v1/namespaces/n/ones?watch=true");
   EXPECT_EQ(watch.code, 405);

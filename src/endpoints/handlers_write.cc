@@ -32,8 +32,8 @@ meta::Result<void> CheckTarget(const Scope& scope, const Exchange& exchange, Val
 Task<WriteRequest> ReadWrite(Exchange& exchange, const Scope& scope, WriteVerb verb) {
   WriteRequest read;
   KS_CO_TRY(read.media, NegotiateOutput(exchange.http, exchange.query, scope.restrictions));
-  // A media type that nobody reads is told before what is wrong with the body and the options of a create, and after
-  // that of an update.
+  // An unsupported media type is reported before errors of the body and the options on create, and after them on
+  // update.
   auto format = NegotiateInput(exchange.http, scope.restrictions);
   if (verb == WriteVerb::kCreate && !format.ok()) co_return format.error();
   KS_CO_TRY(read.body, co_await ReadBody(exchange));

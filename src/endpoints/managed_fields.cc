@@ -1,4 +1,4 @@
-// metadata.managedFields: who set what.
+// Updates of metadata.managedFields in the write handlers.
 #include "base/clock.h"
 #include "endpoints/handlers.h"
 #include "endpoints/version_converter.h"
@@ -12,7 +12,7 @@ std::string_view NowText(base::Arena& arena) { return arena.Copy(registry::Forma
 
 namespace {
 
-// Asks the scope's webhook for what a field manager could not do without.
+// Calls the scope's conversion webhook for the versions that a field manager needs.
 Awaitable<void> ResolveWanted(Exchange& exchange, const Scope& scope, patch::Conversions& conversions) {
   while (!conversions.wanted().empty()) {
     const patch::Conversions::Wanted wanted = conversions.wanted().front();
@@ -33,7 +33,7 @@ Awaitable<void> TrackUpdate(Exchange& exchange, const Scope& scope, Value live, 
   base::Arena& arena = exchange.context.arena;
   const std::string_view name = arena.Copy(manager);
   const std::string_view now = NowText(arena);
-  // Fields of a converted version are those that the hub keeps: annotations which stand for fields of another version
+  // Fields of a converted version are those that the hub keeps: annotations that hold fields of another version
   // come and go with the conversion.
   const bool converted = scope.conversion != nullptr && !scope.own_kind;
   Value seen = object;

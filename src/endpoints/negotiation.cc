@@ -19,7 +19,7 @@ struct Supported {
   bool streams;
 };
 
-// In upstream's order, without an allocation: every request asks.
+// In upstream's order, without an allocation: used by every request.
 class SupportedFormats {
  public:
   explicit SupportedFormats(const EndpointRestrictions& restrictions) {
@@ -58,7 +58,7 @@ bool ParseBoolStrict(std::string_view text) {
   return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" || text == "True";
 }
 
-// Reads a clause's parameters; false when they ask for something that is not served with this format.
+// Reads a clause's parameters; false if they request something that this format does not support.
 bool ReadParameters(const AcceptClause& clause, const Supported& supported, const EndpointRestrictions& restrictions,
                     bool stream, MediaTypeOptions& options) {
   std::string as, group, version;
@@ -92,7 +92,7 @@ bool ReadParameters(const AcceptClause& clause, const Supported& supported, cons
   return false;
 }
 
-// None for what is no media range.
+// None for text that is not a media range.
 std::optional<AcceptClause> ParseAcceptClause(std::string_view text) {
   AcceptClause clause;
   const auto semicolon = text.find(';');
@@ -121,7 +121,7 @@ std::optional<AcceptClause> ParseAcceptClause(std::string_view text) {
   return clause;
 }
 
-// The best form that is served for one clause; none: it asks for something else.
+// The best supported form for one clause; none: unsupported.
 std::optional<meta::Result<MediaTypeOptions>> NegotiateClause(const AcceptClause& clause, const http::Request& request,
                                                               const base::Query& query,
                                                               const EndpointRestrictions& restrictions, bool stream) {

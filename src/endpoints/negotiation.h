@@ -1,4 +1,4 @@
-// Which representation a client wants and which one it sent (request-path: content negotiation).
+// Content negotiation: the media type a client accepts and the one it sent.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct MediaTypeOptions {
   Transform transform = Transform::kNone;
   std::string transform_version = "v1";  // of meta.k8s.io
   bool stream = false;
-  bool messages = false;  // of a stream: the transport keeps its events apart (WebSocket), no length stands before each
+  bool messages = false;  // of a stream: the transport frames events (WebSocket), so they have no length prefix
   std::string profile;    // discovery's "nopeer"
   bool operator==(const MediaTypeOptions&) const = default;
 };
 
-// What an endpoint can answer with.
+// The representations an endpoint can respond with (upstream's EndpointRestrictions).
 struct EndpointRestrictions {
   bool allow_transforms = false;  // Table and PartialObjectMetadata
   bool allow_tables = true;       // false: the storage has no TableConvertor

@@ -1,4 +1,4 @@
-// Which representation is chosen; each row was asked of kube-apiserver v1.36.3 with CBORServingAndStorage.
+// The negotiated representation; each row was verified on kube-apiserver v1.36.3 with CBORServingAndStorage.
 #include "endpoints/negotiation.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ http::Request Accepting(const char* accept) {
   return request;
 }
 
-TEST(Negotiation, OfAnAnswer) {
+TEST(Negotiation, OutputMediaTypes) {
   struct Case {
     const char* accept;
     bool stream;
@@ -63,7 +63,7 @@ TEST(Negotiation, OfAnAnswer) {
   }
 }
 
-TEST(Negotiation, CBORIsThereOnlyWithItsGate) {
+TEST(Negotiation, CBORNeedsItsGate) {
   EXPECT_EQ(NegotiateOutput(Accepting("application/cbor"), base::Query(""), kObjects).error().message(),
             "only the following media types are accepted: application/json, application/yaml, "
             "application/vnd.kubernetes.protobuf");

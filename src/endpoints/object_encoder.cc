@@ -180,7 +180,7 @@ meta::Result<SharedBytes> ObjectEncoder::EncodeValue(base::Arena& arena, Value o
 }
 
 Value ObjectEncoder::PartialMetadata(base::Arena& arena, Value hub) const {
-  // What conversion to a version keeps in annotations is not part of the hub's metadata.
+  // Annotations that only conversion to a version adds are not part of the hub's metadata.
   if (const std::string_view hidden = scope_->definition->traits.hidden_annotation; !hidden.empty()) {
     Value metadata = hub["metadata"];
     Value annotations = metadata["annotations"];
@@ -194,7 +194,7 @@ Value ObjectEncoder::PartialMetadata(base::Arena& arena, Value hub) const {
   return partial;
 }
 
-// Metadata stands at the front of every stored message, so that nothing else is looked at.
+// Metadata is at the front of every stored message, so that nothing else is read.
 meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& object) const {
   const bool kept = media_.transform_version != "v1beta1";
   if (kept) {
@@ -238,7 +238,7 @@ meta::Result<SharedBytes> ObjectEncoder::FinishJSON(base::Arena& arena, std::str
       return meta::NewInternalError(laid_out.error().message);
     return SharedBytes::FromString(std::move(out));
   }
-  if (media_.format == Format::kCBOR) {  // metadata only, in which there are no bytes; Tables are not had in CBOR
+  if (media_.format == Format::kCBOR) {  // metadata only, which has no []byte; Tables are not served as CBOR
     codec::JSONToCBOR(arena, json, out);
     return SharedBytes::FromString(std::move(out));
   }
@@ -406,7 +406,7 @@ std::optional<ObjectEncoder::ListFrame> ObjectEncoder::LaidOutFrame(const storag
   const bool yaml = media_.format == Format::kYAML;
   if (list.items.empty()) return std::nullopt;
   if (yaml && std::ranges::any_of(list.items, [this](const auto& item) { return HasControlCharacters(item); }))
-    return std::nullopt;  // WholeList() tells the error before the answer begins.
+    return std::nullopt;  // WholeList() reports the error before the response begins.
   const ListFrame frame = JSONFrame({list.resource_version, list.continue_token, list.remaining_item_count}, false);
   std::string json(frame.head.view());
   json += frame.tail.view();

@@ -68,15 +68,15 @@ class ObjectEncoder {
   meta::Result<SharedBytes> SortedItem(const storage::ObjectPtr& object) const;
   meta::Result<SharedBytes> MetadataJSON(const storage::ObjectPtr& object) const;
   meta::Result<void> MetadataProto(const storage::ObjectPtr& object, std::string& message) const;
-  meta::Result<SharedBytes> JSONPiece(const storage::ObjectPtr& object) const;  // as it stands in a list of this form
+  meta::Result<SharedBytes> JSONPiece(const storage::ObjectPtr& object) const;  // as in a list of this form
   ListFrame JSONFrame(const ListMeta& list, bool empty) const;
   ListFrame SortedFrame(const ListMeta& list) const;
   bool laid_out() const;  // YAML, or JSON with line breaks
   std::optional<ListFrame> LaidOutFrame(const storage::ObjectList& list) const;
   bool HasControlCharacters(const storage::ObjectPtr& object) const;               // that YAML cannot hold
-  meta::Result<SharedBytes> LaidOutPiece(const storage::ObjectPtr& object) const;  // as it stands in a list
+  meta::Result<SharedBytes> LaidOutPiece(const storage::ObjectPtr& object) const;  // as in a list
   ListFrame CBORFrame(const storage::ObjectList& list) const;
-  meta::Result<SharedBytes> CBORPiece(const storage::ObjectPtr& object) const;  // as it stands in a list
+  meta::Result<SharedBytes> CBORPiece(const storage::ObjectPtr& object) const;  // as in a list
   std::optional<ListFrame> ProtoFrame(const storage::ObjectList& list) const;
   meta::Result<SharedBytes> ProtoList(const storage::ObjectList& list, const ListMeta& list_meta) const;
 
@@ -92,7 +92,7 @@ class ObjectEncoder {
   Value PartialMetadata(base::Arena& arena, Value hub) const;  // of the object in its hub version
   meta::Result<SharedBytes> EncodeValue(base::Arena& arena, Value object, const schema::Struct* type) const;
   meta::Result<SharedBytes> FinishJSON(base::Arena& arena,
-                                       std::string json) const;  // compact JSON in the format asked for
+                                       std::string json) const;  // converts compact JSON to the negotiated format
   meta::Result<void> AppendEvent(std::string_view type, SharedBytes object, std::vector<SharedBytes>& out) const;
   meta::Result<SharedBytes> BookmarkObject(const storage::WatchEvent& event) const;
 

@@ -1,4 +1,4 @@
-// Pages: answers of paths that are no resources (health, metrics, version, discovery, profiles). A page is a value; the
+// Pages: responses of non-resource paths (health, metrics, version, discovery, profiles). A page is a value; the
 // handlers made here are the only ones that turn one into an HTTP response.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Page {
 
 Page TextPage(std::string_view text);
 Page JSONPage(base::SharedBytes body);
-// What Go's http.Error writes: text/plain, the text and a newline, nosniff.
+// Go's http.Error: text/plain, the text and a newline, nosniff.
 Page ErrorPage(int status, std::string_view text);
 Page NotFoundPage();  // Go's http.NotFound
 
@@ -42,7 +42,7 @@ struct PageOptions {
   std::string_view method = {};                 // "": any. 405 for others
   std::vector<std::string_view> produces = {};  // 406 for an Accept header that allows none of these; empty: any
 };
-// A Status is answered as one, in the representation that the client asked for.
+// An error is sent as a Status in the negotiated representation.
 using PageFunc = std::function<meta::Result<Page>(const Exchange& exchange)>;
 using PageTask = std::function<Awaitable<meta::Result<Page>>(ExchangePtr exchange)>;
 Handler ServePage(PageFunc page, PageOptions options = {});

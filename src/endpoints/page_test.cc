@@ -30,7 +30,7 @@ TEST(Page, MethodAndAcceptAreChecked) {
   EXPECT_EQ(async::RunNow(handler(Ask("GET", {{"Accept", "text/html"}}))).status, 406);
 }
 
-TEST(Page, StatusIsAnsweredAsAStatus) {
+TEST(Page, ErrorIsAnsweredAsAStatus) {
   const Handler handler =
       ServePage([](const Exchange&) -> meta::Result<Page> { return meta::NewServiceUnavailable("not yet"); });
   const auto refused = async::RunNow(handler(Ask("GET")));

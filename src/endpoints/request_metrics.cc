@@ -25,7 +25,7 @@ std::string_view CompressedUsername(std::string_view name) {
 constexpr std::string_view kAuthentications[] = {"success", "failure", "error"};              // by Authentication
 constexpr std::string_view kAuthorizations[] = {"allowed", "denied", "no-opinion", "error"};  // by Authorization
 
-// Health checks are told apart by their paths.
+// Health checks are labelled by their paths.
 std::string_view SubresourceOf(const request::RequestInfo& info) {
   if (info.is_resource_request) return info.subresource;
   const bool check = info.path == "/healthz" || info.path == "/livez" || info.path == "/readyz";

@@ -28,7 +28,7 @@ class RequestMetrics {
   void Record(const request::RequestInfo& info, std::string_view method, int code, double seconds,
               std::uint64_t response_bytes, bool dry_run, bool apply, double waited_seconds = 0);
   // The labels of a watch. One for all watches of a resource in a scope, so that an idle watch need not keep its own;
-  // there are no more than series of the gauge, because only watches that were opened are told of.
+  // there are no more than series of the gauge, because only opened watches are counted.
   struct WatchKind {
     std::string group, version, resource, subresource;
     std::string_view scope;
@@ -45,7 +45,7 @@ class RequestMetrics {
   void Authenticated(Authentication result, std::string_view user, double seconds);  // `user` of a success
   enum class Authorization { kAllowed, kDenied, kNoOpinion, kError };
   void Authorized(Authorization result, double seconds);
-  // What a watch of this resource counts its events in; lives as long as this.
+  // Counters of a watch's events for one resource; lives as long as this.
   struct WatchMeter {
     telemetry::Counter& events;
     telemetry::Histogram& sizes;

@@ -132,7 +132,7 @@ void RequestTrace::SerializeAs(const Exchange& exchange, std::string_view versio
                                              {"mediaType", MediaType(media.format)},
                                              {"encoder", EncoderName(version, media, Serializer::kObject)}},
                                             kSerializeThreshold);
-  // A request that nobody was authenticated for is answered before upstream's tracing wraps the writer.
+  // An unauthenticated request is answered before upstream's tracing wraps the writer.
   const bool plain = exchange.routed || !exchange.context.user;
   span.AddEvent("About to start writing response", {{"writer", plain ? kRoutedWriter : kOtherWriter}, {"size", size}});
   std::lock_guard lock(mutex_);

@@ -26,7 +26,7 @@ class RequestTrace {
  public:
   // Starts the verb's span under upstream's name (Get, List, ...): the parent of every span that follows.
   void Start(Exchange& exchange, std::string_view operation);  // a literal
-  // At the end of what `message` (a literal) names. `count`, if any, is told as `unit` ("len", "count").
+  // Ends the step that `message` (a literal) names. `count`, if any, is logged as `unit` ("len", "count").
   void Step(std::string_view message, std::string_view unit = {}, std::int64_t count = 0) const;
   void WriteFailed(std::string_view error, std::int64_t length) const;  // of Create and Update
   // The handler is done; its answer is an object, not an error.

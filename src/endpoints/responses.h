@@ -1,4 +1,4 @@
-// Answers that are no objects of a resource: Statuses, plain errors, fixed documents.
+// Responses that are not objects of a resource: Statuses, plain errors, fixed documents.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@
 
 namespace keelson::endpoints {
 
-// A Status in the representation the client asked for; indented JSON when it asked for none we have.
+// A Status in the negotiated representation; indented JSON if none is acceptable.
 http::Response StatusResponse(const Exchange& exchange, const meta::Status& status);
 // Any Status object (a success, say) in that representation.
 http::Response StatusObjectResponse(const Exchange& exchange, Value status, const MediaTypeOptions& media, int code);
-// What Go's http.Error writes: text/plain, the text and a newline, nosniff.
+// Go's http.Error: text/plain, the text and a newline, nosniff.
 http::Response PlainError(int code, std::string_view text);
 // `Internal Server Error: "<URI>": <error>` with & < > escaped.
 http::Response InternalErrorText(const Exchange& exchange, std::string_view error);
@@ -25,10 +25,10 @@ http::Response InternalErrorText(const Exchange& exchange, std::string_view erro
 http::Response ShuttingDown();
 http::Response Text(int code, std::string_view text);
 http::Response JSONDocument(int code, base::SharedBytes body);
-// The answer of a filter or handler that is not a coroutine: most requests pass it without a frame of its own.
+// The response of a filter or handler that is not a coroutine: most requests pass it without a coroutine frame.
 Awaitable<http::Response> Immediately(http::Response response);
 
-// The object's text in the format that was asked for, indented where that was asked for.
+// The object in the negotiated format, indented if requested.
 std::string EncodeAs(const MediaTypeOptions& media, Value object, const schema::Struct& type);
 // Any object as YAML.
 std::string ToYAML(Value object, const schema::Struct& type);

@@ -10,11 +10,11 @@
 namespace keelson::endpoints {
 namespace {
 
-// Upstream turns what a strategic merge or an apply made into the kind's struct with a converter of its own
-// (FromUnstructured), whose words are not those of the JSON decoder. Finds the first value that it cannot convert.
+// Upstream converts the result of a strategic merge or an apply to the kind's struct with FromUnstructured, whose
+// errors differ from the JSON decoder's. Finds the first value that it cannot convert.
 class Restore {
  public:
-  // `decoder` is what the JSON decoder said: types with a decoder of their own (times, quantities) say the same here,
+  // `decoder` is the JSON decoder's error: types with a custom decoder (times, quantities) have the same error here,
   // without the field.
   explicit Restore(std::string_view decoder) : decoder_(decoder) {
     constexpr std::string_view kField = " into Go struct field ", kType = " of type ";
@@ -56,7 +56,7 @@ class Restore {
           if (std::string error = Any(member.value, *type.element, go_type, depth + 1); !error.empty()) return error;
         }
         return "";
-      case Kind::kBytes:  // Text that is no base64 is the decoder's to tell.
+      case Kind::kBytes:  // Invalid base64 is reported by the decoder.
         return value.is_string() ? "" : "cannot restore slice from " + std::string(object::GoKindName(value));
       case Kind::kString:
         if (value.is_string()) return "";
@@ -98,7 +98,7 @@ std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patch
   const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
   if (kind.empty() || api_version.empty()) return "";
   const schema::Struct* type = codec::RegisteredType({std::string(group), std::string(version), std::string(kind)});
-  // The aggregator and the server of definitions have schemes of their own.
+  // The aggregator and the server of definitions have separate schemes.
   const bool own_scheme = scope.kind.group == "apiregistration.k8s.io" || scope.kind.group == "apiextensions.k8s.io";
   if (type == nullptr || (own_scheme && group != scope.kind.group)) {
     return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +

@@ -1,4 +1,4 @@
-// The words of upstream's converters for documents that are no object of the kind. Internal to endpoints.
+// Error texts of upstream's converters for documents that are not objects of the kind. Internal to endpoints.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace keelson::endpoints {
 
-// Why a patched object is not of the endpoint's kind any more; "" when it is. `text` is its JSON. Other versions of the
-// kind are read before this is asked.
+// Why a patched object is no longer of the endpoint's kind; "" if it is. `text` is its JSON. Other versions of the kind
+// are handled before.
 std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patched, std::string_view text);
 
-// What FromUnstructured says of `value`, which the JSON decoder refused with `decoder`.
+// The error of upstream's FromUnstructured for `value`, which the JSON decoder refused with `decoder`.
 std::string RestoreError(const Value& value, const schema::Struct& type, std::string_view decoder);
 
 }  // namespace keelson::endpoints

@@ -1,4 +1,4 @@
-// The requests whose handlers run, by thread, so that a report of a held I/O thread can name them.
+// The requests whose handlers run, by thread, so that the watchdog's report of a blocked I/O thread can name them.
 // Thread safety: every member from any thread. A request is noted on the thread where its handler starts.
 #pragma once
 

@@ -1,4 +1,4 @@
-// One served resource in one version: everything the handlers need to know about it. Made once at start (or when a CRD
+// One served resource in one version: everything the handlers need. Made once at start (or when a CRD
 // is established), immutable then, shared by all requests.
 #pragma once
 
@@ -70,7 +70,7 @@ struct Scope {
   bool own_kind = false;        // a subresource whose kind is not the stored one: no defaults of the stored kind
   void (*own_defaults)(base::Arena& arena, Value object) = nullptr;  // of a subresource's own kind
   EndpointRestrictions restrictions;
-  bool compress = true;                                      // large answers are gzipped for who accepts that
+  bool compress = true;                                      // large responses are gzipped if the client accepts it
   std::shared_ptr<const admission::Chain> admission;         // may be null: nothing to admit
   std::shared_ptr<const EquivalentScopes> equivalents;       // null: served in this version only
   std::shared_ptr<const patch::FieldManager> field_manager;  // null: writes are not tracked (kinds without ObjectMeta)
@@ -78,12 +78,12 @@ struct Scope {
   // Of a custom resource. Null: its versions differ by name only.
   std::shared_ptr<const VersionConverter> version_converter;
 
-  // Asked for `create` when PUT or apply creates an object. Null: such requests fail.
+  // Checked for the verb `create` when PUT or apply creates an object. Null: such requests fail.
   std::shared_ptr<auth::Authorizer> authorizer;
   std::string deprecation_warning;  // said with every answer; "" for versions that are not deprecated
   int delete_collection_workers = 1;
   bool watch_list = true;  // the gate WatchList: a watch may begin with the present state and say when that is over
-  // Asked whether objects that cannot be read may be deleted. Null: the gate AllowUnsafeMalformedObjectDeletion is off.
+  // Authorizes deletion of objects that cannot be read. Null: the gate AllowUnsafeMalformedObjectDeletion is off.
   std::shared_ptr<auth::Authorizer> unsafe_delete_authorizer;
   bool unsafe_delete = true;  // false: the kind has no way to do that (upstream's namespaces and RBAC kinds)
   std::chrono::seconds watch_timeout_min{1800};

@@ -17,8 +17,8 @@ namespace keelson::endpoints {
 std::unique_ptr<http::BodySource> NewListSource(std::shared_ptr<const ObjectEncoder> encoder,
                                                 ObjectEncoder::ListFrame frame, storage::ObjectList list);
 
-// The events of a watch until it ends, `deadline` passes or `member` (may be null) is told to end; the end is a plain
-// end of the body. Each is told to `meter`, where there is one. A Pull with a budget of 1 makes at most one event.
+// The events of a watch until it ends, `deadline` passes or `member` (may be null) is ended; the body then ends
+// normally. Each event is counted in `meter`, if given. A Pull with a budget of 1 makes at most one event.
 std::unique_ptr<http::BodySource> NewWatchSource(std::shared_ptr<const ObjectEncoder> encoder,
                                                  std::unique_ptr<storage::WatchStream> stream,
                                                  base::Clock::SteadyTime deadline,

@@ -20,9 +20,9 @@ Awaitable<http::Response> Serve(StaticFile file, ExchangePtr exchange) {
   response.headers.Add("X-Frame-Options", "DENY");
   response.headers.Add("Referrer-Policy", "no-referrer");
   response.headers.Add("Cache-Control", "no-cache");
-  // Nobody is signed in while a page loads, and other answers to nobody end their HTTP/2 connection
-  // (UnauthenticatedHTTP2DOSMitigation). Browsers ask for the files of a page at once: those that were just put onto
-  // the ending connection fail, and the page stays blank.
+  // Pages load unauthenticated, and other unauthenticated responses end their HTTP/2 connection
+  // (UnauthenticatedHTTP2DOSMitigation). Browsers request the files of a page at once: those sent on the closing
+  // connection would fail, and the page would stay blank.
   response.headers.Add("Connection", "keep-alive");
   response.body = base::SharedBytes::FromString(std::string(file.bytes));
   co_return response;

@@ -13,8 +13,8 @@ struct StaticFile {
 };
 
 // Answers GET with the file and with headers that let a page load nothing from elsewhere, run no script of elsewhere
-// and be framed by nobody. The connection of somebody who is not signed in stays open. The file is asked for anew each
-// time, so that a page always belongs to the running binary.
+// and not be framed. The connection stays open also without authentication. Caching is off, so that a page always
+// belongs to the running binary.
 Handler NewStaticFile(StaticFile file);
 
 }  // namespace keelson::endpoints

@@ -26,7 +26,7 @@ constexpr std::string_view kProtocols[] = {"v5.channel.k8s.io", "v4.channel.k8s.
                                            "v2.channel.k8s.io", "channel.k8s.io"};
 constexpr std::size_t kMessageBytesMax = 32 * 1024 * 1024;
 constexpr std::size_t kErrorBytesMax = 64 * 1024;    // of the error stream
-constexpr std::size_t kRefusalBytesMax = 64 * 1024;  // of a kubelet's answer that is no upgrade
+constexpr std::size_t kRefusalBytesMax = 64 * 1024;  // of a kubelet's response that is not an upgrade
 constexpr std::size_t kResizeBytesMax = 4096;
 constexpr std::size_t kUnsentBytesMax = 256 * 1024;
 constexpr std::chrono::seconds kPingPeriod{5};
@@ -59,7 +59,7 @@ struct Command : std::enable_shared_from_this<Command> {
   Awaitable<bool> Send(std::string bytes) {
     auto self = shared_from_this();
     unsent += bytes;
-    if (sending) {  // somebody writes; wait when too much has gathered
+    if (sending) {  // another coroutine writes; wait if too much is buffered
       while (unsent.size() > kUnsentBytesMax && !broken) {
         drained.Reset();
         co_await drained.Wait();
@@ -137,7 +137,7 @@ Awaitable<void> ReadClient(CommandPtr command) {
     const bool sent = co_await command->Send(std::move(out));
     if (!sent) break;
   }
-  command->backend->Close();  // nobody is there to see the rest
+  command->backend->Close();  // the client has gone
 }
 
 Awaitable<void> KeepAlive(CommandPtr command) {
@@ -200,7 +200,7 @@ Awaitable<void> ReadKubelet(CommandPtr command) {
 
 meta::Status InternalError(const std::string& text) { return meta::NewInternalError(text); }
 
-// What the error stream says about the end of the command, in the words the client expects.
+// The Status of the command's end from the error stream, as the client expects it.
 std::string EndStatus(const Command& command) {
   if (command.error.empty()) return std::string(kSuccess);
   if (command.text_errors) return StatusJSON(InternalError("error executing remote command: " + command.error));

@@ -1,4 +1,4 @@
-// Remote commands over WebSocket: the client speaks v5.channel.k8s.io, the kubelet SPDY; this stands between them
+// Remote commands over WebSocket: the client speaks v5.channel.k8s.io, the kubelet SPDY; this translates between them
 // (upstream's StreamTranslatorHandler).
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace keelson::endpoints {
 
-// Which streams of the command are wanted.
+// The streams of the remote command that the client requested.
 struct StreamOptions {
   bool standard_input = false;
   bool standard_output = false;

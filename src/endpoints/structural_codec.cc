@@ -18,7 +18,7 @@ void AppendUnknown(const structural::Coerced& coerced, std::vector<std::string>&
   for (const std::string& path : coerced.unknown_fields) errors.push_back("unknown field \"" + path + "\"");
 }
 
-// yaml's list of errors is one text; each becomes a warning of its own.
+// yaml's list of errors is one text; each becomes a separate warning.
 std::vector<std::string> SplitYAMLErrors(const std::vector<std::string>& errors) {
   constexpr std::string_view kHead = "yaml: unmarshal errors:";
   std::vector<std::string> each;
@@ -103,7 +103,7 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
   auto decoded = codec::DecodeJSON(arena, text, {.strict = strict});
   if (!decoded.ok()) return refuse(decoded.error().message);
   Value object = decoded->value;
-  std::ranges::sort(decoded->strict_errors);  // Go tells of duplicates of outer maps first
+  std::ranges::sort(decoded->strict_errors);  // Go reports duplicates of outer maps first
   errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
   if (!object.is_map()) return refuse("json: cannot unmarshal into Go value of type map[string]interface {}");
   if (!object.Has("apiVersion") || object["apiVersion"].as_string().empty())

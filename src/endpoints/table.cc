@@ -67,7 +67,7 @@ std::string ObjectEncoder::CellsJSON(base::Arena& arena, Value hub, const base::
 }
 
 meta::Result<SharedBytes> ObjectEncoder::RowCells(const storage::ObjectPtr& object) const {
-  // Versions of a custom resource have columns of their own: the row of one is kept where it is the only one.
+  // Versions of a custom resource have different columns: rows are cached only if there is one version.
   const bool kept = !scope_->codec->custom_resource() || scope_->definition->versions.size() == 1;
   if (kept) {
     if (SharedBytes form = object->GetForm(kRowForm); !form.empty()) return form;

@@ -142,7 +142,7 @@ std::optional<std::string> RewritePage(const proxy::RewriteRules& rules, std::st
   return proxy::Compress(compression, proxy::RewriteHTML(*plain, rewrite));
 }
 
-// What a browser needs to stay within the proxy.
+// Rewrites redirects and links so that a browser stays within the proxy.
 Awaitable<http::Response> Wrap(ProxyOptions options, ExchangePtr exchange, http::ClientResponse answer) {
   for (const std::string_view name : kCORSHeaders) answer.headers.Remove(name);
   const proxy::RewriteRules rules = RulesOf(options, *exchange);
@@ -189,7 +189,7 @@ Awaitable<http::Response> Forward(ProxyOptions options, ExchangePtr exchange) {
   request.headers.Set("Host", options.aggregated ? options.location.Authority() : incoming.host);
   request.deadline = options.deadline;
   request.cancellation = CancellationOf(*exchange);
-  // Go's transport asks for gzip where the client asks for nothing, and unpacks the answer.
+  // Go's transport requests gzip if the client has no Accept-Encoding, and decompresses the response.
   const bool unpack = options.aggregated && !request.headers.Has("Accept-Encoding") && !request.headers.Has("Range") &&
                       request.method != "HEAD";
   if (unpack) request.headers.Add("Accept-Encoding", "gzip");

@@ -1,5 +1,5 @@
-// A request handed on to a backend: its answer streamed back, or, when it asks to leave HTTP, a tunnel of bytes
-// (upstream's UpgradeAwareHandler).
+// Proxies a request to a backend: its response is streamed back, or an upgrade becomes a tunnel of bytes (upstream's
+// UpgradeAwareHandler).
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ Awaitable<http::Response> ServeUpgradeAware(ProxyOptions options, ExchangePtr ex
 bool IsTunnelingRequest(const http::Request& request);
 Awaitable<http::Response> ServeTunnel(ProxyOptions options, ExchangePtr exchange);
 
-// Whether a header of the request asks to leave HTTP.
+// Whether the request has a Connection: Upgrade header.
 bool IsUpgradeRequest(const http::Request& request);
 // Go's text for a request that got no answer: `Get "https://h/p": dial tcp ...`.
 std::string RequestError(std::string_view method, const proxy::Location& location, const http::ClientError& error);

@@ -66,7 +66,7 @@ WatchGroup::Ended WatchGroup::End(std::chrono::nanoseconds grace) {
     lock.lock();
     if (rate == 0) continue;
     next += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(1 / rate));
-    // The rest of the time for those who are left is waited for below, so an early end is not missed.
+    // The remaining time is waited for below, so an early end is not missed.
     left_.wait_until(lock, std::min(next, deadline), [this] { return size_ == 0; });
     if (size_ == 0) break;
   }

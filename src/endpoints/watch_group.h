@@ -48,7 +48,7 @@ class WatchGroup : public std::enable_shared_from_this<WatchGroup> {
     std::size_t after = 0;  // still there when the time was over
   };
   // Refuses new members and ends those that are there, at most max(kEndsPerSecondMin, count / grace) each second, and
-  // waits until all have left or `grace` is over. Without a grace all are told at once and nobody waits.
+  // waits until all have left or `grace` is over. Without a grace period all are ended at once, without waiting.
   Ended End(std::chrono::nanoseconds grace);
 
  private:

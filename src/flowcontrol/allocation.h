@@ -20,7 +20,7 @@ struct Allocation {
   double fair_fraction = 0;   // seats = clamp(fair_fraction * target) to the class's bounds
 };
 
-// The error is upstream's text and tells why there is no solution.
+// The error is upstream's text for an unsolvable problem.
 Outcome<Allocation, std::string> ComputeConcurrencyAllocation(int required_sum,
                                                               std::span<const AllocationClass> classes);
 

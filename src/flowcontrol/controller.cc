@@ -280,7 +280,7 @@ void Controller::Impl::Adjust() {
   for (const auto& [name, level] : levels) {
     level->borrowing = borrowing[i++];
     const BorrowingLevel& now = level->borrowing;
-    // A level without seats of its own is measured by a tenth of the server's.
+    // A level without nominal seats is measured against a tenth of the server's.
     const int whole = now.current > 0 ? now.current : std::max(1, (options.server_concurrency_limit + 5) / 10);
     level->queues.Reconfigure(level->spec.queuing, now.current, whole);
     if (level->metrics == nullptr) continue;

@@ -96,7 +96,7 @@ TEST_F(ControllerTest, MandatoryObjectsAreInForceFromTheStart) {
   EXPECT_EQ(other.priority_level(), "catch-all");
 }
 
-TEST_F(ControllerTest, WaitingRequestGetsTheSeatThatIsGivenBack) {
+TEST_F(ControllerTest, WaitingRequestGetsAReleasedSeat) {
   UseOneSeat(10);
   Client& first = Ask();
   ASSERT_TRUE(first.seated());
@@ -141,7 +141,7 @@ TEST_F(ControllerTest, FullQueueRejects) {
   EXPECT_EQ(third.result->error(), Rejection::kQueueFull);
 }
 
-TEST_F(ControllerTest, ClientThatGoesWhileWaitingLeavesTheQueue) {
+TEST_F(ControllerTest, CancelledRequestLeavesTheQueue) {
   UseOneSeat(10);
   Client& first = Ask();
   Client& second = Ask();

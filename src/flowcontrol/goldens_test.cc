@@ -316,7 +316,7 @@ TEST(Goldens, Seats) {
     WorkEstimate got;
     switch (WorkKindOf(*info)) {
       case WorkKind::kList:
-        // The goldens were computed without an etcd that could tell its progress.
+        // The goldens were computed without an etcd that reports progress.
         got = EstimateList(*info, target.query, stats, max_seats, ConsistentReads::kFromStorage);
         break;
       case WorkKind::kMutating:
@@ -407,7 +407,7 @@ class Player {
     log_.push_back(row.str());
   }
 
-  // Details by which the dump of the queues tells request `i` from the others.
+  // Details that identify request `i` in the dump of the queues.
   static RequestDetails Named(std::size_t i) {
     const std::string name = std::to_string(i);
     std::array<std::string_view, RequestDetails::kColumns> cells{};

@@ -23,7 +23,7 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
     std::function<void()> release;                // gives freed memory back to the system; may take a while
     const base::Clock* clock = &base::Clock::Real();
   };
-  // The memory in use is asked for this often at most.
+  // The memory in use is sampled at most this often.
   static constexpr std::chrono::milliseconds kSampleAge{20};
   // Freed memory is given back this often at most, when requests are refused for want of it.
   static constexpr std::chrono::seconds kReleaseAge{1};

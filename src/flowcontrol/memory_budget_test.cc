@@ -22,7 +22,7 @@ class MemoryBudgetTest : public ::testing::Test {
   int released_ = 0;
 };
 
-TEST_F(MemoryBudgetTest, RefusesWhatDoesNotFitAndTakesItLater) {
+TEST_F(MemoryBudgetTest, RefusesBeyondTheBudgetAndAcceptsLater) {
   const auto budget = New(300 * kMB);
   std::vector<MemoryBudget::Reservation> held;
   for (int i = 0; i < 4; ++i) {

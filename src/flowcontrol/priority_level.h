@@ -27,7 +27,7 @@ struct PriorityLevelSpec {
   int lendable_percent = 0;
   std::optional<int> borrowing_limit_percent;  // none: as much as the server has
 
-  // From a PriorityLevelConfiguration (v1). The error tells why the object is ignored.
+  // From a PriorityLevelConfiguration (v1). The error says why the object is ignored.
   static Outcome<PriorityLevelSpec, std::string> Compile(const Value& object);
   // The mandatory objects, which are in force even where they are not stored.
   static PriorityLevelSpec MandatoryExempt();

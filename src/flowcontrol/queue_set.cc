@@ -433,7 +433,7 @@ void QueueSet::DispatchAsMuchAsPossible(Wakes& wakes, Queue* candidate) {
 }
 
 // The queue whose head would finish first in virtual time; ties go to the next one in turn.
-// `candidate`: where a request has just been put; may be null.
+// `candidate`: the queue of the newest request; may be null.
 QueueSet::Queue* QueueSet::FindDispatchQueue(Queue* candidate) {
   SeatSeconds least_finish = SeatSeconds::Max();
   SeatSeconds s_min = SeatSeconds::Max(), ds_min = SeatSeconds::Max(), s_max, ds_max;

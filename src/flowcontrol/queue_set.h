@@ -5,10 +5,10 @@
 // active queues. A queue's next request starts at its `next_dispatch_r`; the queue whose head would finish first is
 // served first.
 //
-// A request that finds nothing waiting and its seats free takes them at the SeatGate, without the mutex; so it gives
-// them back. The changes are applied to the queues, to virtual time and to the metrics later, in the order in which
-// they were made and with the times at which they were made: by whoever takes the mutex next, or when kApplyAt have
-// come together. Everything that can be observed goes through the mutex, so both ways give the same results.
+// A request that finds no queue and free seats takes them at the SeatGate, without the mutex; so it gives them back.
+// The changes are applied to the queues, to virtual time and to the metrics later, in the order in which
+// they were made and with the times at which they were made: by the next holder of the mutex, or when kApplyAt have
+// accumulated. Everything that can be observed goes through the mutex, so both ways give the same results.
 //
 // Thread safety: every public member from any thread; one mutex per level. Callbacks run after it is released.
 // Ownership: a Request belongs to its caller and, while it waits or executes, to the queue set.
@@ -59,7 +59,7 @@ struct Flow {
   std::shared_ptr<FlowMetrics> metrics;  // may be null
 };
 
-// Columns of a request dump that tell whose request it is, in one piece of memory.
+// Columns of a request dump that identify the request, in one allocation.
 class RequestDetails {
  public:
   enum Column : std::uint8_t {

@@ -50,7 +50,7 @@ std::string WithoutSums(const std::string& exposed) {
   return kept;
 }
 
-TEST(SeatGate, BoundsCloseTheWay) {
+TEST(SeatGate, FieldOverflowClosesTheGate) {
   SeatGate gate;
   std::deque<SeatGate::Record> records(SeatGate::kRecordsMax + 1);
   EXPECT_FALSE(gate.Take(1, records[0]).done) << "closed at first";

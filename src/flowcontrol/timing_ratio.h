@@ -1,4 +1,4 @@
-// How long a ratio had which value: a histogram that observes the ratio once a nanosecond. Upstream's
+// Time-weighted histogram of a ratio: as if it were observed once a nanosecond. Upstream's
 // TimingRatioHistogram; here time is counted by the microsecond.
 // Thread safety: all members from any thread, without a lock. A change is one atomic exchange, which decides who counts
 // the time since the change before it.

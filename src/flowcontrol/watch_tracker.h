@@ -30,7 +30,7 @@ class WatchTracker {
     std::shared_ptr<Entry> entry_;
   };
 
-  // A watch as its RequestInfo tells it; something else, and a watch that an index narrows to one node, counts nothing.
+  // Counts a watch by its RequestInfo; other requests, and watches that an index narrows to one node, are not counted.
   Registration Register(const request::RequestInfo& info);
   // Watches that an object of this write may concern: of all of the resource, of its namespace, of its name. 0 for
   // reads.

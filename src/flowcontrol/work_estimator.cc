@@ -68,7 +68,7 @@ WorkEstimate EstimateList(const request::RequestInfo& info, std::string_view raw
 
 WorkEstimate EstimateMutating(const request::RequestInfo& info, int interested_watchers,
                               std::uint64_t level_max_seats) {
-  // A token request changes nothing that anybody watches.
+  // A token request changes no watched object.
   if (info.resource == "serviceaccounts" && info.subresource == "token") return {};
   if (interested_watchers < static_cast<int>(kWatchersPerSeat)) return {};
   const std::uint64_t max_seats =

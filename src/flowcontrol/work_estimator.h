@@ -22,7 +22,7 @@ struct ObjectStats {
   static constexpr ObjectStats Stale() { return {1'000'000'000, 1'500'000}; }
 };
 
-// Consistent LISTs (no resourceVersion) come from the watch cache where the store tells its progress, else from
+// Consistent LISTs (no resourceVersion) come from the watch cache if the store reports progress, else from
 // storage.
 enum class ConsistentReads : std::uint8_t { kFromCache, kFromStorage };
 

@@ -19,7 +19,7 @@ constexpr std::chrono::seconds kHealthInterval{5};
 using Clock = std::chrono::steady_clock;
 using ConnectionPtr = std::shared_ptr<ClientConnection>;
 
-// What a call holds while it lasts: its connection, its deadline and its cancellation.
+// Resources held during a call: its connection, its deadline and its cancellation.
 struct Ticket : std::enable_shared_from_this<Ticket> {
   explicit Ticket(const asio::any_io_executor& executor) : timer(executor), executor(executor) {}
   base::Ref<Call> call;  // null until there is a connection

@@ -40,7 +40,7 @@ struct ClientRequest {
   std::variant<SharedBytes, std::unique_ptr<BodySource>> body;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // for everything up to the end of the answer's body
   async::CancellationPtr cancellation;  // ends the call with kCanceled, also while its body is read
-  bool upgrade = false;  // the headers ask to leave HTTP (Connection: Upgrade): a connection of its own, HTTP/1.1
+  bool upgrade = false;  // the headers request an upgrade (Connection: Upgrade): a separate connection, HTTP/1.1
 };
 
 struct ClientResponse {

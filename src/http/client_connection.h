@@ -22,7 +22,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
         transport_(std::move(transport)) {
     transport_->DescribePeers();
   }
-  // Calls under way fail; their session must not ask for a write any more, which would need a reference to this.
+  // Calls under way fail; their session must not schedule a write any more, which would need a reference to this.
   ~ClientConnection() {
     closed_ = true;
     session_.reset();
@@ -78,7 +78,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
 enum class ClientProtocol : std::uint8_t {
   kNegotiated,  // HTTP/2 where TLS agrees on it
   kHTTP1,       // h2 is not offered
-  kHTTP2Known,  // HTTP/2 from the first byte where there is no TLS to agree on it (gRPC)
+  kHTTP2Known,  // HTTP/2 with prior knowledge: no TLS to negotiate it (gRPC)
 };
 // Dials, shakes hands and starts a session. `options` must outlive the call.
 Awaitable<Outcome<std::shared_ptr<ClientConnection>, ClientError>> OpenConnection(asio::any_io_executor executor,

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kPullBytes = 32 * 1024;
 constexpr std::int32_t kStreamWindow = 1024 * 1024;  // of an answer not yet read
 constexpr std::int32_t kConnectionWindow = 64 * 1024 * 1024;
-constexpr std::uint32_t kStreamsDefault = 100;  // until the server tells
+constexpr std::uint32_t kStreamsDefault = 100;  // until the server's SETTINGS
 
 class Http2ClientSession;
 

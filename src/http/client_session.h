@@ -49,14 +49,14 @@ class ClientSession {
   virtual bool Available() const = 0;  // takes another call now
   virtual bool Idle() const = 0;       // has no call under way
   virtual void Start(base::Ref<Call> call) = 0;
-  virtual void Cancel(Call& call) = 0;  // nobody wants the rest of its answer
+  virtual void Cancel(Call& call) = 0;  // the rest of its response is not needed
   virtual void Receive(std::string_view bytes) = 0;
   virtual void ReceiveEnd() = 0;
   virtual bool wants_input() const = 0;
   virtual void Produce(Output& out, std::size_t budget) = 0;
   virtual bool finished() const = 0;
   virtual void Abort(const ClientError& error) = 0;
-  virtual bool Ping() { return false; }  // asks the peer for a sign of life; false where the protocol has none
+  virtual bool Ping() { return false; }  // sends a ping; false if the protocol has none
   virtual std::string TakeLeftover() { return {}; }
 };
 

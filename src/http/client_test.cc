@@ -164,7 +164,7 @@ TEST(Client, OneAfterAnotherWhenTheServerCloses) {
   EXPECT_EQ(test.server->stats().connections_total, 3U);
 }
 
-TEST(Client, TellsWhyItCannotConnect) {
+TEST(Client, ConnectionErrors) {
   TestServer test({}, true);
   ClientOptions options = test.client_options();
   options.server_name = "example.com";
@@ -224,7 +224,7 @@ TEST(Client, TunnelsThroughUpgrades) {
   }
 }
 
-TEST(Client, DroppedAnswersAreGivenUp) {
+TEST(Client, DroppedResponsesAreCancelled) {
   for (const Mode& mode : kModes) {
     SCOPED_TRACE(mode.name);
     TestServer test({}, mode.tls);

@@ -13,7 +13,7 @@
 
 namespace keelson::http {
 
-// Whose words errors are in.
+// The upstream component whose error texts are used.
 enum class ConnectWords : std::uint8_t {
   kEgressSelector,  // upstream's egress selector, HTTPConnect
   kNetHTTP,         // Go's net/http: `proxyconnect tcp: ...`, or the text of the proxy's status
@@ -41,8 +41,8 @@ class ConnectDialer final : public net::Dialer {
   std::shared_ptr<Client> client_;
 };
 
-// The host that a proxy is asked for: the target's own, or, where the target says which addresses are allowed, one that
-// was resolved and checked here, so that the checked address is the dialled one.
+// The host that the proxy is to connect to: the target's own, or, if the target restricts addresses, one that was
+// resolved and checked here, so that the checked address is the dialled one.
 Awaitable<net::Result<std::string>> AllowedHost(net::DialTarget target, std::chrono::steady_clock::time_point deadline);
 
 // A socket whose other end is `stream`: bytes are carried both ways until one of them ends.

@@ -57,7 +57,7 @@ TEST(ConnectDialer, TunnelsRequests) {
   EXPECT_EQ(head, "CONNECT target.example:80 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 }
 
-TEST(ConnectDialer, RefusalsAreUpstreams) {
+TEST(ConnectDialer, ErrorsEqualUpstream) {
   ScriptedPeer proxy([](ScriptedConnection& c) {
     c.ReadUntil("\r\n\r\n");
     c.Write("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");

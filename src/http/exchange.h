@@ -21,7 +21,7 @@ namespace keelson::http {
 
 class Exchange;
 
-// What one I/O thread has to look at again: body sources that have something new. Many wake calls cost one post.
+// Body sources of one I/O thread that have new data. Many wake calls cost one post.
 class WakeQueue : public base::RefCounted {
  public:
   explicit WakeQueue(asio::any_io_executor executor) : executor_(std::move(executor)) {}
@@ -34,7 +34,7 @@ class WakeQueue : public base::RefCounted {
   std::vector<base::Ref<Exchange>> ready_;
 };
 
-// The session's side of an exchange: what it wants to know.
+// Callbacks of an exchange into its session.
 class ExchangeOwner {
  public:
   virtual void OnBodyConsumed(std::size_t bytes) = 0;  // the handler has taken that much
@@ -60,7 +60,7 @@ class Exchange : public base::RefCounted {
   bool body_abandoned() const { return body_abandoned_.load(std::memory_order_relaxed); }  // its reader is gone
   std::size_t DropBody();  // forgets what has arrived; its size
   std::size_t body_buffered() const { return body_ == nullptr ? 0 : body_->buffer.size(); }
-  // The stream is over. With `complete` false the close callbacks run and the body fails; afterwards there is no owner.
+  // The stream has ended. With `complete` false the close callbacks run and the body fails; the owner is cleared.
   void Detach(bool complete);
   void NotifyGone();  // runs the close callbacks; the response may still be written
 

@@ -65,7 +65,7 @@ ClientOptions To(const ScriptedPeer& peer) {
   return options;
 }
 
-TEST(ClientFaults, EachEndsInGosWordsAndLeavesNoConnectionBehind) {
+TEST(ClientFaults, ErrorsEqualGoAndLeaveNoConnectionBehind) {
   struct Case {
     const char* name;
     ScriptedPeer::Script script;
@@ -169,7 +169,7 @@ TEST(ClientFaults, EachEndsInGosWordsAndLeavesNoConnectionBehind) {
   }
 }
 
-TEST(ClientFaults, TricklesAreReadWhole) {
+TEST(ClientFaults, SlowResponsesAreReadCompletely) {
   ScriptedPeer peer([](ScriptedConnection& c) {
     c.ReadRequest();
     for (const char byte : kHello) c.Write(std::string_view(&byte, 1));

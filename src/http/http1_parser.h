@@ -12,8 +12,8 @@
 
 namespace keelson::http {
 
-// Where the head that starts at `text` ends (past its empty line); npos while it is incomplete. `*scanned` remembers
-// how far was looked, so that a head that arrives byte by byte is not scanned again and again.
+// Position past the empty line that ends the head at the start of `text`; npos while it is incomplete. `*scanned`
+// remembers the scanned length, so that a head that arrives byte by byte is not scanned again and again.
 std::size_t FindHeadEnd(std::string_view text, std::size_t* scanned);
 
 struct RequestHead {

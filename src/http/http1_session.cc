@@ -97,7 +97,7 @@ class Http1Session final : public Session, private ExchangeOwner {
   base::Clock::SteadyTime closing_since_{};
   bool finished_ = false;
   bool peer_ended_ = false;
-  std::uint32_t running_ = 0;  // handlers, also those whose client is gone
+  std::uint32_t running_ = 0;  // handlers, also those whose client has gone
 
   std::string pending_;   // output that is text: heads, 100 Continue, errors
   bool writing_ = false;  // a response's body
@@ -116,7 +116,7 @@ class Http1Session final : public Session, private ExchangeOwner {
 
 Phase Http1Session::phase() const {
   if (exchange_ || writing_ || running_ != 0) return Phase::kActive;
-  // The rest of a body that nobody read is waited for no longer than a head.
+  // The rest of an unread body has the same timeout as a head.
   return buffer_.empty() && requests_ != 0 && input_ == Input::kHead ? Phase::kIdle : Phase::kHeaders;
 }
 
@@ -299,7 +299,7 @@ void Http1Session::EndInput() {
 }
 
 void Http1Session::Fail(int status, std::string_view detail) {
-  // Go's form of an answer to something that is no request.
+  // Go's response to a malformed request.
   std::string text = std::to_string(status) + " " + std::string(StatusText(status));
   pending_ += "HTTP/1.1 " + text + "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" + text;
   if (!detail.empty()) pending_ += ": " + std::string(detail);
@@ -423,7 +423,7 @@ void Http1Session::Produce(Output& out, std::size_t budget) {
       chunk_open_ = true;
     }
     if (state == BodySource::State::kDone) source_done_ = true;
-    const bool gone = state == BodySource::State::kPending && peer_ended_;  // nobody would learn when it goes on
+    const bool gone = state == BodySource::State::kPending && peer_ended_;  // the client has gone
     if (state == BodySource::State::kAbort || gone) {
       keep_alive_ = false;
       EndResponse(false);
@@ -511,7 +511,7 @@ void Http1Session::NextRequest() {
 void Http1Session::ShutdownGracefully() {
   if (!closing_) closing_since_ = host_.Now();
   closing_ = true;
-  // A connection that has not asked yet may have its first request under way: it gets a moment.
+  // A connection without requests may have its first one in flight: it gets a moment.
   if (requests_ != 0 && phase() == Phase::kIdle) finished_ = true;
   host_.WantWrite();
 }

@@ -107,7 +107,7 @@ std::uint32_t Http2Guard::CheckPayload() {
   return 0;
 }
 
-// The bytes of a header block are bounded before they are decoded: one byte of HPACK can stand for a whole field.
+// The bytes of a header block are bounded before they are decoded: one byte of HPACK can encode a whole field.
 std::uint32_t Http2Guard::CheckBlock() {
   if (type_ != kHeaders && type_ != kContinuation) return 0;
   if (type_ == kHeaders) block_bytes_ = 0;

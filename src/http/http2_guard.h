@@ -30,10 +30,10 @@ class Http2Guard {
     std::size_t allowed;      // how many bytes from the front nghttp2 may see
     std::uint32_t error = 0;  // then end the connection with this code; 0: all is well
   };
-  // `is_open` tells whether a stream exists.
+  // `is_open`: whether a stream exists.
   Verdict Look(std::string_view bytes, base::Clock::SteadyTime now, const std::function<bool(std::int32_t)>& is_open);
 
-  // A stream is over; after a reset of ours frames that were already under way are no fault of the client.
+  // A stream has ended; frames that were in flight when we reset it are not counted against the client.
   void Closed(std::int32_t stream, bool reset_by_us);
   // In the middle of a header block or of a frame that carries one.
   bool in_headers() const { return in_headers_; }
@@ -63,11 +63,11 @@ class Http2Guard {
   std::uint8_t type_ = 0;
   std::uint8_t flags_ = 0;
   bool in_headers_ = false;
-  bool ignored_block_ = false;   // of a stream that we have reset: decoded, but for nobody
+  bool ignored_block_ = false;   // of a stream that we have reset: decoded and dropped
   std::size_t block_bytes_ = 0;  // of the header block so far
   std::int32_t stream_ = 0;
   std::int32_t stream_max_ = 0;
-  std::vector<std::int32_t> opened_;   // by the bytes of this Look, ascending: nghttp2 does not know them yet
+  std::vector<std::int32_t> opened_;   // by the bytes of this Look, ascending: not yet seen by nghttp2
   std::uint32_t next_ = 0;             // in closed_
   std::vector<std::uint32_t> closed_;  // ring; the top bit says reset by us
 };

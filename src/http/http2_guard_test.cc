@@ -81,7 +81,7 @@ TEST(Http2Guard, Verdicts) {
   }
 }
 
-TEST(Http2Guard, UselessFramesAreRationed) {
+TEST(Http2Guard, ControlFramesAreRateLimited) {
   const auto closed = [](std::int32_t) { return false; };
   const std::string ping = Frame(6, 0, 0, "12345678");
   const std::string answer = Frame(6, 1, 0, "12345678");
@@ -97,7 +97,7 @@ TEST(Http2Guard, UselessFramesAreRationed) {
   }
 }
 
-TEST(Http2Guard, KnowsWhenAHeaderBlockIsOpen) {
+TEST(Http2Guard, TracksOpenHeaderBlocks) {
   Http2Guard guard;
   const auto closed = [](std::int32_t) { return false; };
   guard.Look(Preface(), {}, closed);

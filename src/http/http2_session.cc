@@ -18,7 +18,7 @@
 namespace keelson::http {
 namespace {
 
-constexpr std::size_t kPullBytes = 32 * 1024;  // asked of a body source at once
+constexpr std::size_t kPullBytes = 32 * 1024;  // pulled from a body source at once
 constexpr std::size_t kContinuationsMax =
     64;  // frames after a HEADERS frame; the header limit ends most floods earlier
 constexpr std::size_t kUnstartedPerStream = 4;      // requests waiting for a handler, per allowed stream (Go's 4x rule)
@@ -236,7 +236,8 @@ struct Callbacks {
     return 0;
   }
 
-  // A response that ends before its request's body tells the client to stop sending (Go does the same).
+  // A response that ends before its request's body sends RST_STREAM(NO_ERROR), so that the client stops sending (as
+  // Go).
   static int FrameSent(nghttp2_session* session, const nghttp2_frame* frame, void*) {
     if (frame->hd.type == NGHTTP2_RST_STREAM) {
       if (auto* stream = static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session, frame->hd.stream_id));
@@ -348,7 +349,7 @@ void Http2Session::Close(H2Stream* stream) {
   std::unique_ptr<H2Stream> gone(stream);
   if (gone->body_open) --bodies_open_;
   if (gone->exchange) {
-    // What the handler had not read no longer counts against the connection.
+    // Unread bytes no longer count against the connection.
     if (const std::size_t unread = gone->exchange->body_buffered(); unread != 0) {
       limits_.bodies->Return(unread);
       nghttp2_session_consume_connection(session_, unread);
@@ -362,7 +363,7 @@ void Http2Session::Close(H2Stream* stream) {
 int Http2Session::OnHeader(H2Stream& stream, std::string_view name, std::string_view value) {
   stream.header_bytes += static_cast<std::uint32_t>(name.size() + value.size()) + kHeaderOverhead;
   ++stream.header_fields;
-  // Trailers count too: decoding costs the same whether or not anybody looks at the fields.
+  // Trailers count too: decoding costs the same whether or not the fields are used.
   if (stream.header_bytes > kHeaderGrace * limits_.header_bytes_max ||
       stream.header_fields > kHeaderGrace * limits_.header_fields_max) {
     header_flood_ = true;

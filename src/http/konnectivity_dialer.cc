@@ -144,7 +144,7 @@ bool AnsweredByGRPC(const Call& call) {
          call.head->headers.Get("Content-Type").starts_with("application/grpc");
 }
 
-// What one packet means for the stream; false: it ends the stream.
+// Handles one packet; false: it ends the stream.
 bool Handle(PacketStream& stream, KonnectivityPacket packet) {
   switch (packet.type) {
     case Type::kDialResponse:
@@ -181,7 +181,7 @@ bool Handle(PacketStream& stream, KonnectivityPacket packet) {
   }
 }
 
-// Takes packets until the stream ends; then everything that waits is told and the connection is closed.
+// Takes packets until the stream ends; then all waiters are notified and the connection is closed.
 Awaitable<void> Receive(PacketStreamPtr stream) {
   KonnectivityPacketReader packets;
   bool more = true;
@@ -250,7 +250,7 @@ class KonnectivityStream final : public Stream {
   PacketStreamPtr stream_;
 };
 
-// Gives up a dial that has no answer: the server is told, and has a moment to end the stream.
+// Gives up a dial that has no answer: sends DIAL_CLS, and gives the server a moment to end the stream.
 void AbandonDial(const PacketStreamPtr& stream) {
   stream->closing = true;
   stream->Send({.type = Type::kDialClose, .random = stream->random});

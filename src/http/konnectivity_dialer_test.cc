@@ -87,7 +87,7 @@ TEST(KonnectivityPacket, ReadByteByByte) {
   EXPECT_EQ(found, 3);
 }
 
-TEST(KonnectivityPacket, RefusesWhatIsNone) {
+TEST(KonnectivityPacket, RefusesMalformedPackets) {
   struct Case {
     const char* name;
     std::string bytes;
@@ -208,7 +208,7 @@ TEST(KonnectivityDialer, TLSInsideTheTunnel) {
   EXPECT_EQ(get(std::move(cut)), "error: EOF");
 }
 
-TEST(KonnectivityDialer, RefusalsAreUpstreams) {
+TEST(KonnectivityDialer, ErrorsEqualUpstream) {
   struct Case {
     const char* name;
     Server::Answer answer;
@@ -258,7 +258,7 @@ TEST(KonnectivityDialer, AbsentServerIsTriedAgain) {
   EXPECT_EQ(dialled.get(), "connected");
 }
 
-TEST(KonnectivityDialer, ChecksTheAddressItAsksFor) {
+TEST(KonnectivityDialer, ChecksTheAddressItDials) {
   Folder folder;
   Server proxy({.unix_path = folder.socket()});
   KonnectivityDialer dialer({.proxy = {.unix_path = folder.socket()}});

@@ -33,7 +33,7 @@ void AppendText(std::string& out, unsigned field, std::string_view value) {
   if (!value.empty()) AppendBytes(out, field, value);
 }
 
-// Where a packet's type keeps its payload, and the numbers of the payload's fields (0: it has none).
+// Field number of each packet type's payload, and those of the payload's fields (0: none).
 struct Layout {
   std::string_view name;
   unsigned payload;

@@ -2,8 +2,8 @@
 // sockets:
 //
 //   gRPC message    flag (1 byte, 0) | length (4 bytes, big endian) | protobuf Packet
-//   Packet          type 1 | dialRequest 2 | dialResponse 3 | data 4 | closeRequest 5 | closeResponse 6 | closeDial 7 |
-//   drain 8
+//   Packet          type 1 | dialRequest 2 | dialResponse 3 | data 4 | closeRequest 5 | closeResponse 6 | closeDial 7
+//                   | drain 8
 //
 // Thread safety: one thread.
 #pragma once

@@ -1,4 +1,4 @@
-// What a handler sees of HTTP: a Request in, a Response out.
+// HTTP as a handler sees it: a Request in, a Response out.
 // A response's body is shared immutable slices, given at once or made on demand by a BodySource on the connection's
 // thread.
 #pragma once
@@ -24,8 +24,8 @@ namespace keelson::http {
 using base::SharedBytes;
 
 // Header fields in order; names compare without regard to case. Written in Go's canonical form on HTTP/1.1, lower case
-// on HTTP/2. All texts lie in one buffer: views of them are good until the next change (moving the whole is none). What
-// is removed or replaced keeps its place there until the end.
+// on HTTP/2. All texts lie in one buffer: views of them are good until the next change (moving the whole is none).
+// Removed or replaced texts keep their room there until the end.
 class Headers {
  public:
   using Field = std::pair<std::string_view, std::string_view>;  // name, value
@@ -136,11 +136,11 @@ class BodySource {
   virtual void Start(std::function<void()> wake) = 0;
   // Appends about `budget` bytes of slices (one slice more is fine, a slice is never split for it).
   virtual State Pull(std::size_t budget, std::vector<SharedBytes>& out) = 0;
-  // Fields after the body, asked for once Pull has returned kDone. Null: none.
+  // Fields after the body, valid once Pull has returned kDone. Null: none.
   virtual const Headers* Trailers() { return nullptr; }
 };
 
-// A connection that has left HTTP (101 Switching Protocols, or a CONNECT-like tunnel): raw bytes both ways.
+// An upgraded connection (101 Switching Protocols, or a CONNECT-like tunnel): raw bytes both ways.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -169,7 +169,7 @@ struct Response {
 using Handler = std::function<Awaitable<Response>(Request)>;
 
 std::string_view StatusText(int status);  // "Not Found"; "" for a code without a name
-// Go's canonical form: "content-type" is "Content-Type". What is no token stays as it is.
+// Go's canonical form: "content-type" is "Content-Type". A name that is not a token stays as it is.
 std::string CanonicalHeaderKey(std::string_view name);
 // Whether a comma separated list (Connection, Upgrade) holds `token`, without regard to case.
 bool HasToken(std::string_view list, std::string_view token);

@@ -17,7 +17,7 @@ using net::testing::ScriptedPeer;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 
-TEST(ProxyFor, EnvironmentAsGoHonoursIt) {
+TEST(ProxyFor, EnvironmentIsReadAsInGo) {
   const ProxyEnvironment environment{.https_proxy = "http://secure:3128",
                                      .http_proxy = "http://plain:3128",
                                      .no_proxy = ".svc, example.com,10.0.0.0/8,192.168.1.1, host:8443"};
@@ -121,7 +121,7 @@ TEST(SocksDialer, CarriesTLSToTheTarget) {
   EXPECT_EQ(request, "\5\1\0\1\x7f\0\0\1"s + static_cast<char>(target.port >> 8) + static_cast<char>(target.port));
 }
 
-TEST(SocksDialer, FaultsInGosWords) {
+TEST(SocksDialer, ErrorsEqualGo) {
   const std::string name_request = "\5\1\0\3\xetarget.example\1\xbb"s;
   struct Case {
     const char* name;

@@ -49,8 +49,8 @@ class Server {
   // knowledge).
   void Start(net::Listener listener, std::shared_ptr<net::TLSServerContext> tls);
 
-  // Graceful end: closes the listeners, tells clients (GOAWAY, Connection: close), waits for requests under way until
-  // `timeout`, then closes what is left. True when everything had ended by itself.
+  // Graceful shutdown: closes the listeners, notifies clients (GOAWAY, Connection: close), waits for requests in
+  // progress until `timeout`, then closes what is left. True when everything had ended by itself.
   Awaitable<bool> Shutdown(std::chrono::milliseconds timeout);
   void StopListening();
   void Close();  // everything now

@@ -18,7 +18,7 @@ namespace keelson::http {
 
 class ServerConnection;
 
-// What all connections of a server share.
+// State shared by all connections of a server.
 struct ServerShared {
   Handler handler;
   ServerOptions options;
@@ -45,7 +45,7 @@ struct Shard {
   asio::any_io_executor executor;
   base::Ref<WakeQueue> wake_queue;
   std::list<std::shared_ptr<ServerConnection>> connections;
-  std::vector<std::shared_ptr<ServerConnection>> scheduled, running;  // `running`: those whose turn it is
+  std::vector<std::shared_ptr<ServerConnection>> scheduled, running;  // `running`: the current batch
   // Requests whose handlers start once their session is at rest, and the room for the next ones: connections come and
   // go with it, so that an idle one holds none.
   using Requests = std::vector<std::pair<base::Ref<Exchange>, std::unique_ptr<Request>>>;

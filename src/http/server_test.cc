@@ -74,14 +74,14 @@ TEST(Http1Server, ExpectContinue) {
   client.Send("body");
   EXPECT_NE(client.ReadUntil("body").find("200 OK"), std::string::npos);
 
-  RawClient refused(test.port);  // a handler that does not read never asks for the body
+  RawClient refused(test.port);  // a handler that does not read sends no 100 Continue
   refused.Send("POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
   const std::string answer = refused.ReadToEnd();
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK"));
   EXPECT_NE(answer.find("Connection: close"), std::string::npos);
 }
 
-TEST(Http1Server, RefusesWhatIsNoRequest) {
+TEST(Http1Server, RefusesMalformedRequests) {
   ServerOptions options;
   options.limits.header_bytes_max = 4096;
   TestServer test(options);
@@ -150,7 +150,7 @@ TEST(Server, SlowReaderCostsBoundedMemory) {
   EXPECT_EQ(test.pulled, kTotal);
 }
 
-TEST(Server, TellsHandlersThatTheClientIsGone) {
+TEST(Server, HandlersAreNotifiedOfAClosedConnection) {
   TestServer test;
   {
     RawClient client(test.port);
@@ -436,7 +436,7 @@ TEST(Http2Server, UnreadBodiesHaveATotal) {
   EXPECT_TRUE(Eventually([&] { return options.limits.bodies->used == 0; }));
 }
 
-TEST(Http2Server, BodiesThatNobodyReadAreNotKept) {
+TEST(Http2Server, UnreadBodiesAreDiscarded) {
   ServerOptions options;
   options.limits.bodies = std::make_shared<BodyBudget>(1'000'000);
   TestServer test(options);
@@ -538,7 +538,7 @@ TEST(Server, ShutdownDrains) {
   EXPECT_NE(test.Run(std::move(late)).find("connection refused"), std::string::npos);
 }
 
-TEST(Server, ShutdownCutsWhatDoesNotEnd) {
+TEST(Server, ShutdownClosesRemainingConnections) {
   TestServer test;
   RawClient client(test.port);
   client.Send(Get("/hold"));

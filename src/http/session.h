@@ -22,7 +22,7 @@ namespace keelson::http {
 struct BodyBudget {
   static constexpr std::size_t kBytesMax = 256 * 1024 * 1024;
   explicit BodyBudget(std::size_t max = kBytesMax) : bytes_max(max) {}
-  bool Take(std::size_t bytes) {  // false: there is no room, nothing was taken
+  bool Take(std::size_t bytes) {  // false: no room, nothing was taken
     if (used.fetch_add(bytes, std::memory_order_relaxed) + bytes <= bytes_max) return true;
     Return(bytes);
     return false;
@@ -33,7 +33,7 @@ struct BodyBudget {
   std::atomic<std::size_t> used{0};
 };
 
-// Bounds of what a peer may ask of one connection.
+// Limits of one connection.
 struct SessionLimits {
   std::size_t header_bytes_max = 1024 * 1024;      // of one request's head (Go's DefaultMaxHeaderBytes)
   std::uint32_t header_fields_max = 4000;          // of one request's head
@@ -42,13 +42,13 @@ struct SessionLimits {
   std::uint32_t frame_bytes_max = 256 * 1024;      // HTTP/2 frames we accept
   std::size_t pipelined_bytes_max = 64 * 1024;     // HTTP/1.1: what is read ahead of an unanswered request
   std::size_t drain_bytes_max =
-      256 * 1024;  // HTTP/1.1: of a body nobody read, to keep the connection (Go's maxPostHandlerReadBytes)
+      256 * 1024;  // HTTP/1.1: of an unread body, to keep the connection (Go's maxPostHandlerReadBytes)
   std::uint64_t reset_burst = 1000;  // RST_STREAM frames from the client, and how many more each second
   std::uint64_t reset_per_second = 33;
   std::shared_ptr<BodyBudget> bodies = std::make_shared<BodyBudget>();  // shared by the connections of a server
 };
 
-// What the driver does for a session.
+// Callbacks of a session into its driver.
 class SessionHost {
  public:
   virtual void OnRequest(base::Ref<Exchange> exchange,

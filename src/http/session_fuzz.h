@@ -1,4 +1,4 @@
-// What the fuzz targets of both protocols share: a driver without a socket that answers every request at once.
+// Shared part of the fuzz targets of both protocols: a driver without a socket that answers every request at once.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -21,7 +21,7 @@
 
 namespace keelson::http {
 
-// A plain-text client that sends and receives exactly what it is told.
+// A plain-text client that sends and receives given bytes.
 class RawClient {
  public:
   explicit RawClient(std::uint16_t port);

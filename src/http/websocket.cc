@@ -205,7 +205,7 @@ Awaitable<std::optional<WebSocketMessage>> WebSocket::Read() {
 
 namespace {
 
-// What Serve and its reader share: the reader tells when the client has left.
+// Shared state of Serve and its reader: the reader reports that the client has left.
 struct Serving {
   async::Event woken;
 };

@@ -72,7 +72,7 @@ class WebSocketReader {
   std::uint16_t failed_ = 0;
 };
 
-// Whether `request` asks for a WebSocket (Connection and Upgrade headers).
+// Whether `request` is a WebSocket handshake (Connection and Upgrade headers).
 bool IsWebSocketRequest(const Request& request);
 // The sub-protocols offered, in order.
 std::vector<std::string> WebSocketProtocols(const Request& request);

@@ -1,5 +1,5 @@
-// The one storage seam: what etcd's v3 API means, as far as an API server needs it.
-// Revisions count changes to the whole store and are never reused; every read tells the revision it was made at.
+// The storage interface: the semantics of etcd's v3 API, as far as an API server needs them.
+// Revisions count changes to the whole store and are never reused; every read returns the revision it was made at.
 // Thread safety: all members from any thread. Coroutines resume on the caller's executor.
 #pragma once
 
@@ -31,8 +31,8 @@ struct KeyValue {
 };
 
 enum class ErrorCode : std::uint8_t {
-  kCompacted,       // the revision asked for is gone; `compact_revision` is the oldest kept
-  kFutureRevision,  // the revision asked for does not exist yet
+  kCompacted,       // the requested revision was compacted; `compact_revision` is the oldest kept
+  kFutureRevision,  // the requested revision does not exist yet
   kLeaseNotFound,
   kLeaseExists,
   kDuplicateKey,  // one transaction writes a key twice
@@ -85,7 +85,7 @@ struct RangeRequest {
 };
 
 struct RangeResponse {
-  Revision revision = 0;      // of the store when read (not the revision asked for)
+  Revision revision = 0;      // of the store when read (not the requested revision)
   std::vector<KeyValue> kvs;  // by key, unless sorted otherwise
   bool more = false;
   std::int64_t count = 0;  // all keys of the range, whatever the limit
@@ -176,7 +176,7 @@ struct WatchRequest {
   std::string range_end;
   Revision start_revision = 0;  // the first revision wanted; 0: from now on
   bool prev_kv = false;
-  bool progress_notify = false;  // now and then an empty response tells how far the watch is
+  bool progress_notify = false;  // empty responses now and then report the watch's revision
   bool no_put = false;           // etcd's filters
   bool no_delete = false;
 };
@@ -196,7 +196,7 @@ class Watcher {
   // Waits for the next events. kCompacted when the history it needs is gone; kCanceled after Cancel(); then it is over.
   // Asio's cancellation ends the wait with kCanceled, too; such a watch may be continued with another Next().
   virtual Awaitable<Result<WatchResponse>> Next() = 0;
-  // Asks for a progress response as soon as everything up to now was delivered.
+  // Requests a progress response once everything up to now was delivered.
   virtual void RequestProgress() = 0;
   virtual void Cancel() = 0;
 };
@@ -209,7 +209,7 @@ struct Lease {
 };
 
 struct StoreStatus {
-  std::string version;  // "3.6.5"; the embedded store tells the etcd version whose meaning it has
+  std::string version;  // "3.6.5"; the embedded store reports the etcd version whose semantics it has
   Revision revision = 0;
   Revision compact_revision = 0;
   std::int64_t db_size = 0;  // bytes on disk
@@ -233,8 +233,8 @@ class Store {
   virtual Awaitable<Result<Lease>> LeaseTimeToLive(LeaseID id, bool keys) = 0;
   virtual Awaitable<Result<std::vector<LeaseID>>> Leases() = 0;
 
-  // The revision of the key's last change, 0 when there is no such key: of a store that need not wait for the answer.
-  // None: ask Range().
+  // The revision of the key's last change, 0 if the key does not exist, if the store knows it without waiting.
+  // None: call Range().
   virtual std::optional<Revision> TryModRevision(std::string_view /*key*/) { return std::nullopt; }
 
   virtual Awaitable<Result<StoreStatus>> Status() = 0;

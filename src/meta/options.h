@@ -81,7 +81,7 @@ Status NewInvalidOptions(std::string_view options, const FieldErrors& errors);
 
 // At most 128 bytes, printable characters only.
 void ValidateFieldManager(std::string_view manager, std::string_view field, FieldErrors& errors);
-// Who a write is tracked under: what the request says, else the User-Agent up to the first "/", else "unknown".
+// The field manager of a write: the request's fieldManager, else the User-Agent up to the first "/", else "unknown".
 std::string ManagerOrUserAgent(std::string_view field_manager, std::string_view user_agent);
 
 }  // namespace keelson::meta

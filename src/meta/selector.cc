@@ -38,7 +38,7 @@ struct Item {
   std::string_view literal;
 };
 
-// One token at a time, as the grammar needs no more than one ahead. A NUL ends what stands before it, as upstream's
+// One token at a time, as the grammar needs no more than one ahead. A NUL ends the token before it, as upstream's
 // reader does.
 class Lexer {
  public:

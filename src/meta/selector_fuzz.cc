@@ -1,4 +1,4 @@
-// What parses also prints, and what is printed parses to the same.
+// Property: a parsed selector prints, and its text parses to the same.
 #include "base/check.h"
 #include "meta/selector.h"
 

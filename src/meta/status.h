@@ -1,4 +1,4 @@
-// metav1.Status as our error type: what a client is told when a request fails. Immutable, cheap to move.
+// metav1.Status as our error type: the body of a failed request's response. Immutable, cheap to move.
 // One factory for each of apimachinery's NewXxx; the texts are API.
 #pragma once
 
@@ -155,8 +155,8 @@ Status NewServiceUnavailable(std::string_view message);
 Status NewStoreReadError(std::string_view message);
 // An error that upstream returns as a plain Go error: its text, a code (500 as a rule), no reason, no details.
 Status NewPlainError(std::string_view message, std::int32_t code = 500);
-// What the matching layer in front of the handlers answers (go-restful's service errors): message and reason from the
-// code alone.
+// Errors of the routing layer in front of the handlers (go-restful's service errors): message and reason from the code
+// alone.
 Status NewGenericServerResponse(std::int32_t code, std::string_view verb, const GroupResource& resource,
                                 std::string_view name, std::string_view server_message,
                                 std::int32_t retry_after_seconds);

@@ -1,4 +1,4 @@
-// What Kubernetes' schemes say of an object whose kind they do not know.
+// Errors of runtime.Scheme for objects of an unregistered kind.
 #pragma once
 
 #include <string>

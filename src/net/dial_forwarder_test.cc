@@ -17,7 +17,7 @@ namespace {
 using testing::ScriptedConnection;
 using testing::ScriptedPeer;
 
-// Dials another port than it is asked for.
+// Dials another port than the requested one.
 class Elsewhere final : public Dialer {
  public:
   explicit Elsewhere(std::uint16_t port) : port_(port) {}

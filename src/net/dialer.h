@@ -19,7 +19,7 @@ struct DialTarget {
   std::string host;  // a name, resolved once, or an address
   std::uint16_t port = 0;
   std::string unix_path;  // instead of host and port
-  // Asked about each resolved address before it is used: what was checked is what is connected to. Empty: all are fine.
+  // Checks each resolved address before it is dialled, so that no other one is connected to. Empty: all are fine.
   std::function<bool(const std::string& address)> allow;
 };
 

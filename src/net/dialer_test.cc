@@ -77,7 +77,7 @@ std::optional<std::vector<std::string>> Addresses(const std::string& name) {
   return std::vector<std::string>();
 }
 
-TEST(Dialer, NamesWithDeadAddressesAndWithoutAddresses) {
+TEST(Dialer, NamesWithUnreachableOrNoAddresses) {
   const ScriptedDNS dns(Addresses);
   ResolvingDialer dialer(std::make_shared<Resolver>(Resolver::Options{.servers = dns.address()}));
   async::IOPool pool(1);
@@ -114,7 +114,7 @@ TEST(Dialer, SlowLookupDelaysNoOther) {
   EXPECT_EQ(waiting.get(), "dial tcp: lookup slow.test: i/o timeout");
 }
 
-TEST(Dialer, LookupThatOutlivesItsThreadIsForNobody) {
+TEST(Dialer, LookupThatOutlivesItsThreadIsDropped) {
   std::promise<void> asked, may_answer;
   const auto answer = may_answer.get_future().share();
   std::once_flag first;

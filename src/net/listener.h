@@ -22,7 +22,7 @@ class Listener {
  public:
   // The error names the address and the reason: `listen tcp 127.0.0.1:6443: bind: address already in use`.
   static Result<Listener> Listen(const ListenOptions& options);
-  // A socket in the file system; what is there already is removed. Who may connect is up to the umask.
+  // A Unix domain socket; an existing file at `path` is removed. The umask decides who can connect.
   static Result<Listener> ListenUnix(const std::string& path);
 
   Listener(Listener&& other) noexcept;

@@ -15,7 +15,7 @@ TEST(Listener, PortZeroFindsAFreePort) {
   EXPECT_EQ(listener->address(), "127.0.0.1:" + std::to_string(listener->port()));
 }
 
-TEST(Listener, SaysWhenThePortIsTaken) {
+TEST(Listener, PortInUseIsAnError) {
   auto first = Listener::Listen({.address = "127.0.0.1"});
   ASSERT_TRUE(first.ok());
   auto second = Listener::Listen({.address = "127.0.0.1", .port = first->port()});
@@ -30,13 +30,13 @@ TEST(Listener, SharesAPortOnRequest) {
   EXPECT_TRUE(second.ok());
 }
 
-TEST(Listener, RefusesWhatIsNoAddress) {
+TEST(Listener, RefusesInvalidAddresses) {
   auto listener = Listener::Listen({.address = "localhost"});
   ASSERT_FALSE(listener.ok());
   EXPECT_EQ(listener.error().message, "listen tcp localhost:0: invalid IP address");
 }
 
-TEST(Listener, OfTheFileSystemTakesThePlaceOfWhatIsThere) {
+TEST(Listener, UnixSocketReplacesAnExistingFile) {
   const std::string path = ::testing::TempDir() + "listener_test.sock";
   std::ofstream(path) << "an old file";
   const auto first = Listener::ListenUnix(path);

@@ -47,7 +47,7 @@ struct Lookup {
     // Posts. The executor is there: Abandon() would have to wait for the lock.
     if (auto waiting = std::exchange(wake, nullptr)) waiting();
   }
-  // The executor ends: an answer that comes later is for nobody.
+  // The executor ends: later answers are dropped.
   void Abandon() {
     std::function<void()> dropped;
     std::lock_guard lock(mutex);
@@ -83,7 +83,7 @@ Result<Addresses> AddressesOf(const ares_addrinfo* list) {
   return addresses;
 }
 
-// " on 10.0.0.2:53", the first server of the channel: c-ares does not tell which one answered.
+// " on 10.0.0.2:53", the first server of the channel: c-ares does not report which one answered.
 std::string OnServer(ares_channel channel) {
   ares_addr_port_node* servers = nullptr;
   if (ares_get_servers_ports(channel, &servers) != ARES_SUCCESS || servers == nullptr) return {};

@@ -1,6 +1,6 @@
 // Host names to addresses, with c-ares: a look-up ends at its caller's deadline and never delays another one. Reads
 // /etc/hosts and /etc/resolv.conf as the C library does, and again when resolv.conf changes.
-// Thread safety: all members from any thread. One thread of its own, started on first use.
+// Thread safety: all members from any thread. It has one thread, started on first use.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>

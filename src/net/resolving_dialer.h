@@ -1,4 +1,4 @@
-// Dials with a resolver of its own instead of Resolver::Global(). Thread safety: Dial() from any coroutine.
+// Dials with its own resolver instead of Resolver::Global(). Thread safety: Dial() from any coroutine.
 #pragma once
 
 #include <memory>

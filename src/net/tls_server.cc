@@ -162,7 +162,7 @@ int ChooseProtocol(SSL* ssl, const unsigned char** out, unsigned char* out_lengt
 int TicketKeyCallback(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
                       int encrypt) {
   // TLS 1.2 has promised a ticket before it sees the client's certificates; with 0 an empty one is sent. A resumed
-  // session would lack the intermediates, and its client would be nobody.
+  // session would lack the intermediates, and its client could not be authenticated.
   if (const STACK_OF(X509)* sent = SSL_get_peer_cert_chain(ssl);
       encrypt == 1 && sent != nullptr && sk_X509_num(sent) > 0) {
     return 0;

@@ -1,6 +1,6 @@
 // The serving side of TLS: certificates chosen by server name, read again when their files change.
-// Client certificates are asked for and handed on, never verified here: whether one is believed is the authenticator's
-// question. Thread safety: all members from any thread. Connections keep what they were opened with.
+// Client certificates are requested and passed on, never verified here: the authenticator does that. Thread safety: all
+// members from any thread. Connections keep what they were opened with.
 #pragma once
 
 #include <chrono>
@@ -48,7 +48,7 @@ class TLSServerContext {
   // Reads the files again; what cannot be read leaves everything as it was. True when something changed. Blocks on the
   // disk.
   Result<bool> Reload();
-  // Looks at the files every `interval` on a thread of its own until the context is destroyed. `changed` gets "" or an
+  // Checks the files every `interval` on its own thread until the context is destroyed. `changed` gets "" or an
   // error.
   void Follow(std::chrono::milliseconds interval, std::function<void(const std::string& error)> changed);
 

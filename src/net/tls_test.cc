@@ -101,7 +101,7 @@ TEST(TLS, CarriesBytesAndClientCertificates) {
   EXPECT_EQ(got, "head " + text);
 }
 
-TEST(TLS, ClientsWithoutOrWithUnknownCertificatesAreLetIn) {
+TEST(TLS, ClientCertificatesAreOptionalAndNotVerified) {
   Authority ca("test-ca");
   Authority other("other-ca");
   auto server = NewServer({.certificate = Source(ca.Issue("server", {"localhost"})), .client_ca_pem = ca.cert_pem()});
@@ -229,7 +229,7 @@ TEST(TLS, TicketsAreForClientsThatOfferToResume) {
   EXPECT_FALSE(OffersResumption("\1\0\1"sv)) << "beyond the length";
 }
 
-TEST(TLS, NamesOfGo) {
+TEST(TLS, CipherAndVersionNamesEqualGo) {
   EXPECT_EQ(TLSVersion("x").error().message, "unknown tls version \"x\"");
   EXPECT_TRUE(TLSVersion("").ok());
   EXPECT_EQ(*CipherList({"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"}),

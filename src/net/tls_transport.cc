@@ -42,7 +42,7 @@ struct BIOState {
   bool short_read = false;  // the last receive gave less than there was room for
   int error = 0;            // errno of a failed read
   std::uint8_t seen = 0;    // bytes of `first`
-  char first[5] = {};       // of the peer: tells a plain HTTP server from a TLS one
+  char first[5] = {};       // of the peer: distinguishes a plain HTTP server from a TLS one
 };
 
 int BIORead(BIO* bio, char* data, std::size_t size, std::size_t* got) {
@@ -296,7 +296,7 @@ std::vector<X509Ptr> ParseCertificates(std::string_view pem) {
 
 KeyPtr ParsePrivateKey(std::string_view pem) {
   BIOPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  // An encrypted key would make OpenSSL ask on the terminal; the callback says there is no pass phrase.
+  // An encrypted key would make OpenSSL prompt on the terminal; the callback says there is no pass phrase.
   const auto no_pass_phrase = [](char*, int, int, void*) { return -1; };
   KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_pass_phrase, nullptr));
   ERR_clear_error();
@@ -322,7 +322,7 @@ Result<void> ConfigureContext(SSL_CTX* context, int min_version, const std::stri
                               const std::string& groups) {
   SSL_CTX_set_min_proto_version(context, min_version);
   SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION);
-  // What the administrator asked for by name is given, also when OpenSSL's default level would refuse it.
+  // Ciphers and versions that flags name are allowed, also if OpenSSL's default level would refuse them.
   SSL_CTX_set_security_level(context, min_version < TLS1_2_VERSION ? 0 : 1);
   if (!ciphers.empty() && SSL_CTX_set_cipher_list(context, ciphers.c_str()) != 1)
     return Error{"tls: " + LastSSLError()};

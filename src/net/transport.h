@@ -1,7 +1,7 @@
 // A non-blocking byte channel over one connected descriptor, in plain text or in TLS. The driver above waits for
-// readiness. What the socket does not take at once is kept here; it is bounded because a driver gives no more while
-// something is kept. Thread safety: one thread. Ownership: the descriptor belongs to the driver and must outlive the
-// transport.
+// readiness. Bytes that the socket does not take at once are kept here; they are bounded because a driver writes no
+// more while some are kept. Thread safety: one thread. Ownership: the descriptor belongs to the driver and must outlive
+// the transport.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ enum class IOStatus : std::uint8_t {
   kError,       // see error_text()
 };
 
-// What the handshake agreed on.
+// The result of the TLS handshake.
 struct TLSState {
   bool alpn_h2 = false;
   bool resumed = false;
@@ -45,7 +45,7 @@ class Transport {
   // After a Read that was kOk: the socket gave less than there was room for and nothing is kept above it, so another
   // Read would only be kWouldBlock. False where that is not known.
   virtual bool drained() const { return short_read_; }
-  // Takes all of it; kError when the connection is broken. Afterwards unsent() tells whether the socket was full.
+  // Takes all of it; kError when the connection is broken. Afterwards unsent() is true if the socket was full.
   virtual IOStatus Write(std::span<const std::string_view> pieces) = 0;
   virtual void CloseWrite() = 0;  // close_notify where there is one, then a FIN once everything is sent
 
@@ -53,8 +53,8 @@ class Transport {
   std::size_t unsent() const { return unsent_.size() - unsent_offset_; }
   void WriteRaw(std::string_view bytes) { SendOrKeep(bytes); }  // past the encryption
   const std::string& error_text() const { return error_text_; }
-  // `tcp 127.0.0.1:40000->127.0.0.1:443`: for errors in Go's words (`read tcp ...: read: connection reset by peer`). It
-  // is asked for beforehand, because a broken socket does not know its peer any more.
+  // `tcp 127.0.0.1:40000->127.0.0.1:443`: for errors in Go's words (`read tcp ...: read: connection reset by peer`).
+  // Call it beforehand, because a broken socket has lost its peer address.
   void DescribePeers();
 
  protected:

@@ -8,7 +8,7 @@
 namespace keelson::object {
 namespace {
 
-// A mark is a text that nobody can guess, so that no object can contain it, and the time in hexadecimal.
+// A mark is an unguessable text, so that no object can contain it, and the time in hexadecimal.
 constexpr std::size_t kSecondsDigits = 16;
 constexpr std::size_t kNanosDigits = 8;
 

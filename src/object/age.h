@@ -26,7 +26,7 @@ class AgeTemplate final : public base::Clock {
   SteadyTime Monotonic() const override;
   bool read() const { return read_; }
 
-  // Appends `text` with every mark replaced by the age it stands for, as it is written within a JSON string.
+  // Appends `text` with every mark replaced by its age, escaped for a JSON string.
   static void Fill(std::string_view text, const base::Clock& clock, std::string& out);
 
  private:

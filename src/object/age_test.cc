@@ -71,7 +71,7 @@ TEST(Age, TimesBeforeTheEpochAndFarAway) {
   }
 }
 
-TEST(Age, ATemplateWhoseTimeWasReadSaysSo) {
+TEST(Age, TemplateReportsThatItsTimeWasRead) {
   const FixedClock now(5);
   const AgeTemplate marks(now);
   EXPECT_EQ(marks.Now(), now.Now());

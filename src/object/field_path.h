@@ -1,4 +1,4 @@
-// A place in an object, for messages: spec.containers[0].ports[1].name, metadata.labels[app].
+// The path of a field, for messages (upstream's field.Path): spec.containers[0].ports[1].name, metadata.labels[app].
 // A path is a chain of parents on the caller's stack: a child must not outlive its parent (the compiler warns of a
 // variable whose parent is a temporary); ToString() makes the text.
 #pragma once

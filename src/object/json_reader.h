@@ -1,4 +1,4 @@
-// A pull reader over JSON text that skips what is not asked for: no tree, no copies, one pass. For stored bytes of
+// A pull reader over JSON text that skips unrequested parts: no tree, no copies, one pass. For stored bytes of
 // which a part is wanted, and for rewriting JSON to JSON. After a syntax error every call gives nothing and ok() is
 // false. Thread safety: none. The text must outlive the reader and the views it gives.
 #pragma once
@@ -40,7 +40,7 @@ class JSONReader {
   bool failed_ = false;
 };
 
-// The text of one member of an object; nullopt when there is none or the text is no object.
+// The text of one member of an object; nullopt if it is absent or the text is not an object.
 std::optional<std::string_view> FindJSONMember(std::string_view object, std::string_view key);
 
 }  // namespace keelson::object

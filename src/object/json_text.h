@@ -1,5 +1,5 @@
 // Values as JSON text exactly as Go's encoding/json writes them: for messages, managedFields and annotations.
-// (Objects on their way to a client or to storage go through codec, which knows the schema.)
+// (Objects on their way to a client or to storage go through codec, which uses the schema.)
 #pragma once
 
 #include <optional>

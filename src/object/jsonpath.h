@@ -27,7 +27,7 @@ class JSONPath {
   static Outcome<JSONPath, std::string> Parse(std::string_view path);
 
   // The values that the first expression of the path gives, in order; missing keys give no result. The error is
-  // upstream's text (filters over what is no list, and so on).
+  // upstream's text (filters over values that are not lists, and so on).
   Outcome<std::vector<Value>, std::string> Find(base::Arena& arena, const Value& object) const;
 
   // A value as kubectl-style templates print it: strings bare, numbers by Go's %v, objects and lists as JSON.

@@ -140,7 +140,7 @@ Outcome<Quantity, std::string_view> Quantity::ParseInto(std::string_view text, b
   const bool decimal = result.format_ != Format::kBinarySI;
   const std::int64_t scale = static_cast<std::int64_t>(decimal ? exponent : 0) - places;
   if (scale > INT32_MAX || scale < INT32_MIN) return kNumeric;
-  // Where upstream's 64-bit path is taken it keeps a text that looks canonical.
+  // Upstream's 64-bit path keeps a text that looks canonical.
   const auto digit_count = static_cast<int>(std::max<std::size_t>(number.size(), 1) + pieces.denominator.size());
   const bool fast =
       decimal ? digit_count <= static_cast<int>(kInt64Digits) && scale >= kNano
@@ -294,7 +294,7 @@ void Quantity::Add(const Quantity& other) {
   constexpr Number kLimit = static_cast<Number>(1) << 122;
   while (scale > b_scale && number_ < kLimit && number_ > -kLimit) number_ *= 10, --scale;
   while (b_scale > scale && b < kLimit && b > -kLimit) b *= 10, --b_scale;
-  // What does not meet at a common scale differs by more than 36 digits: the smaller one is lost in the larger one's
+  // Numbers without a common scale differ by more than 36 digits: the smaller one is lost in the larger one's
   // last place.
   if (scale > b_scale) b = DivideUp(b, scale - b_scale);
   if (b_scale > scale) number_ = DivideUp(number_, b_scale - scale), scale = b_scale;

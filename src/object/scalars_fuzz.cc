@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     char buffer[Quantity::kTextMax];
     KS_CHECK(Quantity::Canonical(text.substr(0, half), buffer).ok());
     const auto again = Quantity::Parse(first->ToString());
-    // There is no suffix above E: 1 and 21 zeros is printed as "1", by upstream, too.
+    // No suffix exists above E: 1 and 21 zeros is printed as "1", by upstream, too.
     const bool has_suffix = std::fabs(first->AsDouble()) < 1e21;
     KS_CHECK(!again.ok() || again->Compare(*first) == 0 || !has_suffix);
     first->Value(), first->MilliValue(), first->AsDouble(), first->IsInteger();

@@ -149,7 +149,7 @@ TEST(Time, ReadsAndWrites) {
   EXPECT_EQ(FormatMicroTime(*ParseTime("2024-01-01T00:00:00.123456Z", true)), "2024-01-01T00:00:00.123456Z");
 }
 
-TEST(Time, ErrorsAreGos) {
+TEST(Time, ErrorsEqualGo) {
   EXPECT_EQ(ParseTime("abc").error(),
             R"(parsing time "abc" as "2006-01-02T15:04:05Z07:00": cannot parse "abc" as "2006")");
   EXPECT_EQ(ParseTime("").error(), R"(parsing time "" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "2006")");

@@ -58,7 +58,7 @@ char* WriteDateTime(std::int64_t seconds, char* out) {
   return WriteDigits(out, clock % 60, 2);
 }
 
-// Walks the text beside the layout and tells, in Go's words, what did not fit.
+// Parses the text by the layout; errors are in Go's words.
 class Parser {
  public:
   Parser(std::string_view text, std::string_view layout) : text_(text), layout_(layout), rest_(text) {}

@@ -34,7 +34,7 @@ class Value {
   Value(std::string&&) = delete;                                        // would dangle
 
   static Value String(Arena& arena, std::string_view text) { return Value(arena.Copy(text)); }
-  // JSON text kept as it came (RawExtension, FieldsV1, JSON): not looked into until somebody parses it.
+  // Unparsed JSON text (RawExtension, FieldsV1, JSON).
   static Value Raw(std::string_view json) {
     Value value(json);
     value.kind_ = Kind::kRaw;
@@ -73,8 +73,8 @@ class Value {
     return is_list() ? list_->size : is_map() ? map_->size : 0;
   }
   bool empty() const { return size() == 0; }
-  std::span<Value> items() const;     // empty where this is no list
-  std::span<Member> members() const;  // in insertion order; empty where this is no map
+  std::span<Value> items() const;     // empty if this is not a list
+  std::span<Member> members() const;  // in insertion order; empty if this is not a map
   // Inlined, so that nothing is left of a literal key but a bit to look for.
   [[gnu::always_inline]] Value operator[](std::string_view key) const {
     const Value* found = Find(key);
@@ -118,8 +118,8 @@ class Value {
     return is_list() ? static_cast<const void*>(list_) : is_map() ? static_cast<const void*>(map_) : nullptr;
   }
 
-  // As a member of a map that a schema describes: where its key stands in the schema's tables (WireField::place).
-  // Decoders note it so that encoders need no look-up; it is a guess that its reader checks, and 0 where nobody knows.
+  // As a member of a map that a schema describes: the index of its key in the schema's tables (WireField::place).
+  // Decoders note it so that encoders need no look-up; it is a hint that its reader checks, and 0 if unknown.
   std::uint16_t place() const { return place_; }
   void set_place(std::uint16_t place) { place_ = place; }
 
@@ -136,18 +136,18 @@ class Value {
     std::uint32_t size;
     std::uint32_t capacity;
   };
-  // Up to kLinearMax members a lookup walks them, unless a filter of a bit for each key tells that there is no such
-  // (most of what is asked for is absent); beyond that an open-addressing table of indices keeps it constant, so that a
+  // Up to kLinearMax members a lookup walks them, unless a filter with a bit for each key rules the key out (most
+  // looked-up keys are absent); beyond that an open-addressing table of indices keeps it constant, so that a
   // body with 100,000 keys costs no more per key than a small one.
   struct MapRep {
     static constexpr std::uint32_t kLinearMax = 24;
-    static constexpr std::uint32_t kWholeLinearMax = 48;  // of one that was made whole: few are ever asked for a key
+    static constexpr std::uint32_t kWholeLinearMax = 48;  // of one built at once: look-ups in those are rare
 
     Member* members;
     std::uint32_t size;
     std::uint32_t capacity;
     union {
-      std::uint64_t filter;  // of a small map, made when it is first asked; 0 before. Superfluous bits do no harm.
+      std::uint64_t filter;  // of a small map, made at the first look-up; 0 before. Superfluous bits do no harm.
       std::uint32_t* table;  // index + 1, 0 is free
     };
     std::uint32_t table_mask;  // 0 while small

@@ -11,7 +11,7 @@
 namespace keelson::object {
 namespace {
 
-TEST(Value, ReadsChainThroughWhatIsMissing) {
+TEST(Value, ReadsChainThroughAbsentMembers) {
   Arena arena;
   Value pod = Value::Map(arena);
   pod.EnsureMap(arena, "spec").Set(arena, "nodeName", "n1");
@@ -141,7 +141,7 @@ TEST(Value, FindsKeysOfAllLengths) {
   }
 }
 
-// What a map remembers of its keys keeps up with them, across the size where it gets a table and back.
+// The key filter follows insertions and removals, across the size at which a map gets a hash table.
 TEST(Value, FindsKeysWhileTheyComeAndGo) {
   Arena arena;
   Value map = Value::Map(arena);

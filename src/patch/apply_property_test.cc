@@ -148,7 +148,7 @@ TEST_F(ApplyProperty, ApplyingAgainChangesNothing) {
   }
 }
 
-TEST_F(ApplyProperty, WhatIsLetGoOfIsRestored) {
+TEST_F(ApplyProperty, ReleasedFieldsAreRestored) {
   for (int round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(seed_ + static_cast<std::uint32_t>(round));
     Arena arena;
@@ -177,7 +177,7 @@ TEST_F(ApplyProperty, OwnersAgreeOnWhatTheyShare) {
     for (const Value& entry : both.Get("metadata", "managedFields").items()) {
       const auto set = FieldSet::Parse(arena, entry["fieldsV1"].as_raw());
       ASSERT_TRUE(set.has_value());
-      // Nobody owns what is not there; the config's own view decides what a set may hold beyond the object's.
+      // Absent fields have no owner; the configuration decides which members a set may have beyond the object's.
       const Value& config = entry["manager"].as_string() == "m1" ? config_1 : config_2;
       const FieldSet applied = ToFieldSet(arena, Canonical(arena, config, type, false), type);
       EXPECT_TRUE(FieldSet::Difference(arena, *set, applied).empty());

@@ -18,7 +18,7 @@ class Conversions {
  public:
   using Answer = Outcome<Value, std::string>;
   struct Wanted {
-    Value object;  // lives in the arena of the call that asked
+    Value object;  // lives in the caller's arena
     std::string api_version;
   };
 

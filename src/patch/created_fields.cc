@@ -20,7 +20,7 @@ bool WrittenAlways(const schema::Struct& type, std::size_t position) {
   return (type.written_always[position / 64] >> (position % 64) & 1) != 0;
 }
 
-// What is left out at and below a place.
+// Fields left out at and below a path.
 struct Exclusion {
   FieldSet without;
   FieldSet never;
@@ -34,7 +34,7 @@ class Writer {
 
   bool fits() const { return fits_; }
 
-  // The members of a struct that stands beside its zero value. `value` is a map or null.
+  // The members of a struct compared with its zero value. `value` is a map or null.
   void BesideZero(const Value& value, const schema::Struct& type, const Exclusion& exclusion) {
     EachField(value, type, [&](std::size_t position, const Field& field, const Value& member) {
       const Node node{PathElement::Field(field.name), exclusion};
@@ -73,7 +73,7 @@ class Writer {
     std::size_t index;
   };
 
-  // Writes the element and what `below` writes; nothing at all where that is nothing and the place is no member.
+  // Writes the element and what `below` writes; nothing if that is empty and the path is not a member.
   template <class Below>
   void Write(const Node& node, bool member, Below below) {
     member = member && !node.never_member;
@@ -156,7 +156,7 @@ class Writer {
     return empty;
   }
 
-  // What is below a value that was not there before: all of it.
+  // Everything below a new value.
   void Below(const Value& value, const TypeRef& type, const Exclusion& exclusion) {
     if (type.mode != TypeRef::Mode::kTyped) return Misfit();
     switch (type.type->kind) {
@@ -233,7 +233,7 @@ class Writer {
     }
   }
 
-  // The key fields of an item in canonical form; null where the item is no struct.
+  // The key fields of an item in canonical form; null if the item is not a struct.
   Value KeysOf(const Value& item, const Atom& atom) {
     const schema::Struct* const fields =
         atom.list_element.type != nullptr ? atom.list_element.type->structure : nullptr;

@@ -18,7 +18,7 @@ constexpr std::string_view kKubectl = "kubectl";
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 constexpr std::size_t kAnnotationsBytesMax = 256 * 1024;
 
-// What no manager ever owns.
+// Fields that no manager ever owns.
 FieldSet NeverOwned(Arena& arena) {
   FieldSet set;
   for (const char* path : {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace",
@@ -55,7 +55,7 @@ void SetManagedFields(Arena& arena, Value object, const Value& entries) {
   }
 }
 
-// An empty list, or one empty entry, asks for no tracking.
+// An empty list, or one empty entry, resets managedFields.
 bool IsReset(const Value& metadata) {
   const Value* entries = metadata.Find("managedFields");
   if (entries == nullptr || !entries->is_list()) return false;
@@ -79,7 +79,7 @@ meta::GroupVersionKind KindOf(const Value& object) {
 
 }  // namespace
 
-// What stands between an apply and its success: per manager, by identifier.
+// Conflicts of an apply: per manager, by identifier.
 struct FieldManager::Conflicts {
   std::map<std::string, std::pair<ManagedEntry, FieldSet>> by_manager;
 
@@ -106,7 +106,7 @@ struct FieldManager::Version {
   Value object;
 };
 
-// Why there is no view of an object in a version.
+// Why an object cannot be converted to a version.
 struct FieldManager::NoView {
   enum class Reason : std::uint8_t {
     kMissing,  // the version is not served; its managers are forgotten
@@ -160,7 +160,7 @@ Value FieldManager::Canonicalized(Arena& arena, const Value& object) const {
   return Canonical(arena, WithoutManagedFields(arena, object), type(), !options_.custom_resource);
 }
 
-// What an object is compared with that was not there before.
+// The base that a created object is compared with.
 Value FieldManager::BaseObject(Arena& arena) const {
   Value base = options_.custom_resource ? Value::Map(arena) : ZeroObject(arena, type());
   base.Set(arena, "apiVersion", Value::String(arena, api_version_));
@@ -169,7 +169,7 @@ Value FieldManager::BaseObject(Arena& arena) const {
   return base;
 }
 
-// A webhook is sent all of the live object, as upstream does; nobody owns its managedFields anyway.
+// A webhook is sent all of the live object, as upstream does; its managedFields are never owned anyway.
 Value FieldManager::CanonicalLive(Arena& arena, const Value& live) const {
   if (!options_.awaits_conversion) return Canonicalized(arena, live);
   return Canonical(arena, live, type(), false);
@@ -252,7 +252,7 @@ FieldManager::Tried<void> FieldManager::Reconcile(const Call& call, const Value&
   return {};
 }
 
-// What changed, in each version that managers other than `self` know; nothing for versions that are not served.
+// The comparison in each version of managers other than `self`; nothing for versions that are not served.
 FieldManager::Tried<std::map<std::string_view, std::optional<Comparison>>> FieldManager::CompareVersions(
     const Call& call, const Value& old, const Value& now, const ManagedFields& managed,
     const ManagedEntry* self) const {
@@ -354,7 +354,7 @@ bool FieldManager::AllOfThisVersion(const ManagedFields& managed) const {
   return std::ranges::all_of(managed, [&](const ManagedEntry& entry) { return entry.api_version == api_version_; });
 }
 
-// Of an object that nobody manages yet. False where its parts have to be compared one by one.
+// Tracks the creation of an object without managers. False if its parts have to be compared one by one.
 bool FieldManager::TrackCreate(Arena& arena, Value now, std::string_view manager, std::string_view time) const {
   if (options_.custom_resource || options_.type == nullptr) return false;
   const auto fields = CreatedFields(arena, now, root_, not_from_created_, never_owned_);
@@ -382,7 +382,7 @@ void FieldManager::Update(Arena& arena, const Value& live, Value now, std::strin
     if (managed.empty()) managed = decode(live.Get("metadata", "managedFields"));
   }
   if (managed.empty() && !live.Get("metadata", "uid").as_string().empty()) {
-    SetManagedFields(arena, now, {});  // not tracked until somebody applies
+    SetManagedFields(arena, now, {});  // not tracked until the first apply
     return;
   }
   if (live.is_null() && managed.empty() && TrackCreate(arena, now, manager, time)) return;
@@ -414,7 +414,7 @@ FieldSet MembersOf(Arena& arena, const Value& object, const TypeRef& type) {
 
 }  // namespace
 
-// What anybody owns comes back, version by version, `first` first. The last version in which that was done is the
+// Adds back fields with an owner, version by version, `first` first. The last version in which that was done is the
 // result's.
 FieldManager::Tried<Value> FieldManager::AddBackOwned(const Call& call, Version whole, Version pruned,
                                                       const ManagedFields& managed, std::string_view first) const {
@@ -445,7 +445,7 @@ FieldManager::Tried<Value> FieldManager::AddBackOwned(const Call& call, Version 
   return pruned.object;
 }
 
-// What the applier set last time and does not any more goes, unless somebody else owns it.
+// Removes fields that the applier set last time and no longer sets, unless another manager owns them.
 FieldManager::Tried<Value> FieldManager::Prune(const Call& call, const Value& merged, const ManagedFields& managed,
                                                const ManagedEntry& last) const {
   Arena& arena = call.arena;
@@ -470,7 +470,7 @@ FieldManager::Tried<Value> FieldManager::Prune(const Call& call, const Value& me
   return result->object;
 }
 
-// `live` is a canonical view. Nothing comes back where conflicts stand in the way.
+// `live` is a canonical view. Nothing is returned on conflicts.
 FieldManager::Tried<std::optional<FieldManager::Applied>> FieldManager::Merge(
     const Call& call, const Value& live, const Value& config, ManagedFields managed, const ManagedEntry& self,
     bool force, std::string_view time, Conflicts& conflicts) const {
@@ -504,7 +504,7 @@ FieldManager::Tried<std::optional<FieldManager::Applied>> FieldManager::Merge(
   return std::optional(Applied{same ? std::nullopt : std::optional(merged), std::move(managed)});
 }
 
-// Where the last client-side apply agrees with the object as it is, kubectl may take over.
+// If the last-applied annotation agrees with the live object, kubectl may take over its fields.
 FieldSet FieldManager::AllowedByLastApplied(Arena& arena, const Value& live, const Value& live_view) const {
   const std::string_view text = live.Get("metadata", "annotations", kLastApplied).as_string();
   const auto last = text.empty() ? std::nullopt : object::ParseJSON(arena, text);
@@ -617,7 +617,7 @@ void FindAtomics(const Value& value, const TypeRef& type, const std::string& pat
   }
 }
 
-// The null of an expression, which upstream keeps as a value of its own type (structpb.NullValue) that fits nothing.
+// The null of an expression, which upstream keeps as structpb.NullValue, which matches no type.
 // The text of the first one, or "".
 std::string NullError(const Value& value, const TypeRef& type, const std::string& path) {
   const Atom atom = Deduce(Resolve(type), &value);

@@ -1,7 +1,7 @@
 // Server-side apply, and the bookkeeping of every other write: metadata.managedFields.
-// One FieldManager per endpoint (a kind in a version, or a subresource of it). Thread safe; what it answers never
-// changes, though it remembers sets that it has read. Time comes in as text (RFC 3339, UTC, to the second) and stands
-// in the result, so it must live as long as the arena.
+// One FieldManager per endpoint (a kind in a version, or a subresource of it). Thread safe; results do not depend on
+// its cache of decoded sets. Time comes in as text (RFC 3339, UTC, to the second) and is part of the result, so it must
+// live as long as the arena.
 #pragma once
 
 #include <functional>
@@ -41,8 +41,8 @@ class FieldManager {
     // Of a built-in kind: the object in another version, which its apiVersion then says; nothing where that version is
     // not served. Without it the versions are taken to have the same fields.
     std::function<std::optional<Value>(base::Arena&, const Value& object, std::string_view api_version)> convert;
-    // The Scale of a custom resource: upstream's converter knows the versions of the custom resource only, so that an
-    // apply works only where it changes nothing of a Scale of which somebody owns something.
+    // The Scale of a custom resource: upstream's converter has only the versions of the custom resource, so that an
+    // apply works only if it changes no owned field of a Scale.
     bool unconvertible = false;
   };
 
@@ -125,7 +125,7 @@ class FieldManager {
   std::map<std::string, schema::Type, std::less<>> versions_;  // the kind in other versions, built-in kinds only
 };
 
-// What admission plugins made of managedFields: the reason why it is not decodable, or "".
+// Why managedFields cannot be decoded after admission plugins changed them, or "".
 std::string ValidateManagedFields(const Value& entries);
 // Takes back the new times of managedFields where nothing but them changed, so that a write that changes nothing writes
 // nothing.

@@ -53,7 +53,7 @@ class FieldManagerTest : public testing::Test {
   Arena arena_;
 };
 
-TEST_F(FieldManagerTest, CreateOwnsWhatIsNotZero) {
+TEST_F(FieldManagerTest, CreateOwnsNonZeroFields) {
   const FieldManager config_map = For("v1", "ConfigMap");
   EXPECT_EQ(
       Owners(Create(config_map, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1"}})")),
@@ -101,7 +101,7 @@ TEST_F(FieldManagerTest, ApplyTwoManagers) {
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(Owners(*second), R"(m2/Apply(no time):{"f:data":{"f:a":{}}} m1/Apply:{"f:data":{"f:a":{},"f:b":{}}})");
 
-  // Leaving a field out: gone if nobody else owns it.
+  // A field left out is removed unless another manager owns it.
   auto third = manager.Apply(arena_, *second,
                              Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{}})"), "m1",
                              false, kNow);
@@ -572,7 +572,7 @@ TEST_F(FieldManagerTest, ScaleOfACustomResourceIsAppliedOnlyWithoutChange) {
             "failed to convert new object (n/a; autoscaling/v1, Kind=Scale) " + std::string(kWhy));
 }
 
-TEST_F(FieldManagerTest, TimesAloneAreNoChange) {
+TEST_F(FieldManagerTest, ChangedTimesAloneAreReverted) {
   Value old = Json(
       R"({"metadata":{"resourceVersion":"5","managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"t1","fieldsType":"FieldsV1"}]},"data":{"a":"1"}})");
   Value now = Json(

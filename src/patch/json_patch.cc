@@ -140,7 +140,7 @@ class Patcher {
     return "Unable to access invalid index: " + std::to_string(*index) + ": invalid index referenced";
   }
 
-  // What stands at the place: null for a member that is not there, an error for an index out of range.
+  // The value at the path: null for an absent member, an error for an index out of range.
   static Outcome<Value, std::string> Get(const Place& place) {
     if (place.container.is_map()) return place.container[std::string_view(place.key)];
     const auto index = IndexOf(place.key, place.container.size());

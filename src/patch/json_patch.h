@@ -20,7 +20,7 @@ inline constexpr std::int64_t kJSONPatchCopyBytesMax = 3 * 1024 * 1024;  // of a
 inline constexpr int kPatchedDepthMax = 10000;                           // nesting of the result
 
 // Checks the document's shape. `checked`: the request's fieldValidation is Warn or Strict, where upstream reads the
-// operations into a struct first. 400 for what is no list of operations, 413 for too many.
+// operations into a struct first. 400 if it is not a list of operations, 413 for too many.
 Result<Value> CheckJSONPatch(const Value& patch, bool checked);
 // Members that no operation has, in the words of the strict decoder: json patch unknown field "[0].foo".
 std::vector<std::string> JSONPatchUnknownFields(const Value& patch);

@@ -24,7 +24,7 @@ std::string Apply(std::string_view document, std::string_view patch) {
   return "error";
 }
 
-// Where kube-apiserver (evanphx v4) does something else than the RFC, we do as it does: document and patch -> its
+// kube-apiserver (evanphx v4) deviates from the RFC here, and so do we: document and patch -> its
 // result.
 const std::map<std::string_view, std::string_view> kUpstreamInstead = {
     {R"({}[{"op":"add","path":"","value":[]}])", "error"},

@@ -25,17 +25,17 @@ struct KnownFields {
 
 class KnownFieldsCache {
  public:
-  static constexpr std::size_t kSlots = 64;               // texts; each has one place where it may stand
+  static constexpr std::size_t kSlots = 64;               // texts; each has one slot
   static constexpr std::size_t kTextBytesMax = 8 * 1024;  // longer ones are not kept
 
   explicit KnownFieldsCache(TypeRef type) : type_(type) {}
 
-  // Null for a text that was not seen lately, or is no FieldsV1.
+  // Null for a text that was not seen lately, or is not FieldsV1.
   std::shared_ptr<const KnownFields> Find(std::string_view text) const;
 
  private:
   struct Slot {
-    std::uint64_t seen = 0;  // the hash of the text that was asked for last
+    std::uint64_t seen = 0;  // the hash of the last looked-up text
     std::shared_ptr<const KnownFields> known;
   };
   using Slots = std::array<Slot, kSlots>;

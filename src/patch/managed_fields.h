@@ -1,4 +1,4 @@
-// metadata.managedFields between its wire form and sets: who wrote which fields, by apply or by any other write.
+// Conversion of metadata.managedFields between wire form and field sets: the fields of each manager.
 #pragma once
 
 #include <memory>
@@ -36,13 +36,13 @@ struct ManagedEntry {
   }
   // The identity as upstream writes it (JSON): what managers are sorted by.
   std::string Identifier() const;
-  // "kubectl" with subresource "status" using apps/v1: who a conflict is with.
+  // The manager of a conflict: "kubectl" with subresource "status" using apps/v1.
   std::string Describe() const;
 };
 
 using ManagedFields = std::vector<ManagedEntry>;
 
-// Where the sets of entries of one version may be known already.
+// Field sets of one version's entries that are decoded already.
 struct KnownVersion {
   std::string_view api_version;
   const KnownFieldsCache& cache;
@@ -59,9 +59,9 @@ inline constexpr std::size_t kUpdateManagersMax = 10;
 // Folds the oldest updates into one entry per version until no more than kUpdateManagersMax are left.
 void CapUpdateManagers(base::Arena& arena, ManagedFields& entries);
 
-// The scale subresource sees only who owns the replicas, as autoscaling/v1 entries; and its entries come back into the
-// parent's. `replicas_paths`: the path of the replicas per apiVersion of the parent; an empty path for a version
-// without scale.
+// The scale subresource sees only the owners of the replicas, as autoscaling/v1 entries; its entries are merged back
+// into the parent's. `replicas_paths`: the path of the replicas per apiVersion of the parent; an empty path for a
+// version without scale.
 struct ReplicasPath {
   std::string_view api_version;
   std::string_view path;  // dotted

@@ -8,7 +8,7 @@
 namespace keelson::patch {
 
 // The patched document; `document` and `patch` are left as they are. `checked`: fieldValidation is Warn or Strict,
-// where upstream reads the patch into a map first. 400 for a patch that is no object.
+// where upstream reads the patch into a map first. 400 if the patch is not an object.
 Result<Value> ApplyMergePatch(base::Arena& arena, const Value& document, const Value& patch, bool checked);
 
 }  // namespace keelson::patch

@@ -49,7 +49,7 @@ FieldManager Manager() {
   return FieldManager({.type = &PodType(), .kind = {"", "v1", "Pod"}, .reset_fields = {"status"}});
 }
 
-// What somebody would apply: the pod without what the server put in.
+// A typical applied configuration: the pod without server-set fields.
 Value Config(Arena& arena) {
   Value config = Tree(arena, PodText());
   for (const char* key : {"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation"})

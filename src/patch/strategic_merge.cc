@@ -115,8 +115,8 @@ std::string_view GoKind(const Type& type, bool pointer) {
   }
 }
 
-// What the schema says under one name: the type there and how to merge it. `type` is nullptr below what the tables
-// describe.
+// The schema of one member: its type and patch strategy. `type` is nullptr below the described
+// part.
 struct Lookup {
   const Type* type = nullptr;
   bool pointer = false;
@@ -195,7 +195,7 @@ std::optional<Value> Cleaned(Arena& arena, const Value& value, bool drop_nulls) 
   return map;
 }
 
-// All the items are of one type, and that is no list.
+// Checks that all items have one type, and that it is not a list.
 Outcome<void, Status> CheckElements(const Items& a, const Items& b) {
   const Value* first = nullptr;
   for (const Items* items : {&a, &b}) {

@@ -27,7 +27,7 @@ std::string Sorted(Arena& arena, Value value) {
   return object::ToJSON(value);
 }
 
-TEST(TouchedPart, IsWhatThePatchNames) {
+TEST(TouchedPart, HasTheFieldsThatThePatchNames) {
   struct Case {
     const char* name;
     const char* patch;
@@ -73,7 +73,7 @@ TEST(TouchedPart, ObjectsWithRawJSONAreTakenWhole) {
   EXPECT_FALSE(TouchedPart(arena, revision, patch, type));
 }
 
-TEST(TouchedPart, GivesWhatPatchingTheWholeGives) {
+TEST(TouchedPart, EqualsPatchingTheWholeObject) {
   constexpr std::string_view kPatches[] = {
       R"({"metadata":{"labels":{"x":"2"}}})",
       R"({"metadata":{"labels":{"x":null,"y":null},"annotations":null}})",

@@ -197,7 +197,7 @@ std::string AfterUpdates(const FieldManager& fields, int rounds) {
   return object::ToJSON(live.Get("metadata", "managedFields"));
 }
 
-TEST(Tracking, RememberedSetsChangeNothing) {
+TEST(Tracking, CachedSetsGiveEqualResults) {
   const FieldManager fields(Deployments());
   const std::string first = AfterUpdates(fields, 7);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(AfterUpdates(fields, 7), first);

@@ -39,7 +39,7 @@ Atom Scalar(ScalarKind kind) {
   return atom;
 }
 
-// Items and map values have no field of their own to say how they merge.
+// Items and map values have no field that declares how they merge.
 TypeRef Inner(const Type* type) {
   TypeRef inner;
   inner.mode = TypeRef::Mode::kTyped;
@@ -106,8 +106,8 @@ TypeRef Structural(schema::structural::Node node, bool resource = false) {
   return type;
 }
 
-// What upstream's schema for server-side apply makes of a structural schema: value validations except the format, and
-// nullability, do not count, fields that are not declared are deduced where unknown fields are preserved.
+// The server-side apply schema that upstream derives from a structural schema: value validations except the format, and
+// nullability, are ignored, fields that are not declared are deduced where unknown fields are preserved.
 Atom ResolveStructural(const TypeRef& ref) {
   using schema::structural::ListType;
   using schema::structural::MapType;

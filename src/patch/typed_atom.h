@@ -1,4 +1,5 @@
-// What may stand at a place, opened up from its TypeRef: the shared part of the walks. Not for other folders.
+// The atom (scalar, list or map type) at a position, resolved from its TypeRef: the shared part of the walks. Not for
+// other folders.
 #pragma once
 
 #include "patch/typed_value.h"
@@ -24,7 +25,7 @@ struct Atom {
 };
 
 Atom Resolve(const TypeRef& type);
-// The part of the atom that fits the value; all of it where that does not tell (null, absent, or a mismatch).
+// The part of the atom that fits the value; all of it if the value does not decide (null, absent, or a mismatch).
 Atom Deduce(Atom atom, const Value* value);
 inline bool SameParts(const Atom& a, const Atom& b) {
   return a.scalar == b.scalar && a.list == b.list && a.map == b.map;

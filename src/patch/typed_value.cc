@@ -129,7 +129,7 @@ std::string GoSyntax(const Value& value) {
   }
 }
 
-// Where the validator is: rendered only when something is wrong.
+// Path of the validator: rendered only for an error.
 struct Step {
   const Step* parent;
   std::string_view field;

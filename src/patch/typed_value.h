@@ -22,7 +22,7 @@ namespace keelson::patch {
 // A type and how the field that holds it merges.
 struct TypeRef {
   enum class Mode : std::uint8_t {
-    kNone,  // nothing may stand here
+    kNone,  // no value is allowed here
     kTyped,
     kStructural,  // by the structural schema of a custom resource
     kDeduced,     // from the value: maps granular, lists atomic
@@ -43,8 +43,8 @@ TypeRef RootType(const schema::Type* root);
 // The root of a custom resource; everything is deduced for a null node. The schema must outlive the reference.
 TypeRef RootType(schema::structural::Node root);
 
-// The value with its members sorted, raw JSON opened. `typed`: it stands for a Go struct, so that what Go writes for
-// absent fields (empty structs, zero values without omitempty) is there, and what it leaves out is not.
+// The value with its members sorted, raw JSON opened. `typed`: the value is a Go struct, so that the values Go writes
+// for absent fields (empty structs, zero values without omitempty) are added, and those it omits are removed.
 Value Canonical(base::Arena& arena, const Value& value, const TypeRef& type, bool typed);
 // The canonical form of a kind's zero value: what a created object is compared with.
 Value ZeroObject(base::Arena& arena, const TypeRef& type);
@@ -58,10 +58,10 @@ struct Differing {
 };
 Differing DifferingParts(base::Arena& arena, const Value& old, const Value& now);
 
-// What is wrong with the value by its schema, in structured-merge-diff's words; "" when nothing is.
+// The schema violation in the value, in structured-merge-diff's words; "" if there is none.
 enum class Nulls : std::uint8_t {
   kAllowed,
-  kFromCEL,  // a null that a CEL expression made is no nil for upstream: refused wherever a type is declared
+  kFromCEL,  // a null made by a CEL expression is not nil upstream: refused wherever a type is declared
 };
 std::string Validate(const Value& value, const TypeRef& type, bool allow_duplicates, Nulls nulls = Nulls::kAllowed);
 

@@ -73,7 +73,7 @@ class SetWalker {
  public:
   explicit SetWalker(Arena& arena) : builder_(arena) {}
 
-  // Adds to `node`, which stands for the value's place.
+  // Adds to `node`, the set node of the value's path.
   void Visit(const Value& value, const TypeRef& type, Node& node) {
     const Atom atom = Deduce(Resolve(type), &value);
     if (atom.map) {
@@ -448,7 +448,7 @@ FieldSet ReconcileLevel(FieldSetBuilder& builder, const FieldSet& set, const Ato
   for (Node node : set.nodes()) {
     TypeRef inner;
     if (atom.map) {
-      // Steps that are no field names fall to what undeclared members are, as upstream's lookup does.
+      // Path elements other than field names get the type of undeclared members, as in upstream's lookup.
       inner = node.element.kind == PathElement::Kind::kField ? MemberType(atom, node.element.value.as_string())
                                                              : atom.map_element;
     } else {

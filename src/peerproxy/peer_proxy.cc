@@ -126,7 +126,7 @@ std::optional<Time> PeerProxy::Impl::NextDue() {
   return expiry ? std::min(*sync_at, *expiry) : *sync_at;
 }
 
-// What peers serve and this server does not, without the excluded group versions.
+// Publishes the resources that peers serve and this server does not, without the excluded group versions.
 void PeerProxy::Impl::Publish() {
   std::map<std::string, Route> found;
   for (const auto& [id, document] : documents) {

@@ -27,7 +27,7 @@ struct Shared {
   async::Event room;
 };
 
-// What the lock guards is looked at in plain functions: no lock is held where a coroutine waits.
+// Guarded state is accessed in plain functions: no lock is held where a coroutine waits.
 http::BodyReader* ReaderOf(Shared& shared) {
   std::lock_guard lock(shared.mutex);
   return shared.gone ? nullptr : shared.reader.get();
@@ -71,7 +71,7 @@ Awaitable<void> Pump(std::shared_ptr<Shared> shared) {
     auto bytes = co_await std::move(reading);
     if (!Deliver(*shared, std::move(bytes))) break;
   }
-  // They end without the lock: what they keep alive may ask for it.
+  // Destroyed without the lock: their destructors may take it.
   std::unique_ptr<http::BodyReader> reader;
   std::shared_ptr<void> keep;
   std::lock_guard lock(shared->mutex);

@@ -1,4 +1,4 @@
-// Whole bodies in and out of gzip and deflate, for pages whose links are rewritten.
+// Compression and decompression of whole bodies (gzip, deflate), for pages whose links are rewritten.
 #pragma once
 
 #include <optional>

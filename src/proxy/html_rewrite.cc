@@ -42,7 +42,7 @@ constexpr URLAttributes kURLAttributes[] = {
     {"video", "poster src"},
 };
 
-// What is inside these is text up to the closing tag.
+// Elements whose content is text up to the closing tag.
 constexpr std::string_view kRawText[] = {"iframe", "noembed", "noframes", "noscript", "plaintext",
                                          "script", "style",   "textarea", "title",    "xmp"};
 

@@ -16,7 +16,8 @@ struct RewriteRules {
   std::string request_host;  // the Host header of the request
 };
 
-// The URL as the browser must ask for it; another host's and relative ones stay as they are. Empty: not a URL.
+// The URL for the browser, below the proxy's path; URLs of other hosts and relative ones stay as they are. Empty: not a
+// URL.
 std::string RewriteURL(const RewriteRules& rules, std::string_view url);
 
 // Go's path.Join of two parts: cleaned, without a trailing slash.

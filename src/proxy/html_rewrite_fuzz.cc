@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "proxy/html_rewrite.h"
 
-// A page whose links are all left alone stays as it is, byte for byte.
+// Property: a page without rewritten links stays as it is, byte for byte.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view page(reinterpret_cast<const char*>(data), size);
   KS_CHECK(keelson::proxy::RewriteHTML(page, [](std::string_view url) { return std::string(url); }) == page);

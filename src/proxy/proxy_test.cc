@@ -118,7 +118,7 @@ TEST(SPDY, StreamsDataAndEnds) {
   EXPECT_TRUE(out.empty());
 }
 
-TEST(SPDY, AnswersPingsAndRefusesWhatIsTooLarge) {
+TEST(SPDY, AnswersPingsAndRefusesLargeFrames) {
   SPDYSession session;
   std::vector<SPDYSession::Event> events;
   std::string out;

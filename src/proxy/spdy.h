@@ -1,7 +1,7 @@
 // SPDY/3.1 as remote commands need it (the protocol between a Kubernetes client, the server and a kubelet): streams
 // within one connection, without flow control. A state machine without a socket; the side that opens streams.
-// Thread safety: none. What comes in is bounded: a frame larger than kFrameBytesMax or headers larger than
-// kHeaderBytesMax end the session.
+// Thread safety: none. Input is bounded: a frame larger than kFrameBytesMax or headers larger than kHeaderBytesMax end
+// the session.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ class SPDYSession {
   static void Data(std::uint32_t stream, std::string_view bytes, bool end, std::string& out);
   void Ping(std::string& out);
 
-  // What arrived; answers (to pings) are appended to `out`. False when the peer broke the protocol: nothing more is
-  // read.
+  // Feeds received bytes; replies (to pings) are appended to `out`. False if the peer broke the protocol: reading
+  // ends.
   bool Feed(std::string_view bytes, std::vector<Event>& events, std::string& out);
 
  private:

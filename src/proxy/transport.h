@@ -14,7 +14,7 @@
 
 namespace keelson::proxy {
 
-// Where a request goes: a URL in its parts. `path` is decoded.
+// Destination of a request: a URL in its parts. `path` is decoded.
 struct Location {
   std::string scheme = "http";
   std::string host;  // without brackets
@@ -28,12 +28,12 @@ struct Location {
 };
 
 struct TransportOptions {
-  // Asked when a connection is made, so that renewed certificates are used. Null results are errors of the TLS set-up.
+  // Called when a connection is made, so that renewed certificates are used. Null results are errors of the TLS set-up.
   std::function<std::shared_ptr<net::TLSClientContext>()> tls;
   std::chrono::milliseconds dial_timeout{30'000};
-  // Asked about every address before it is dialled, also when a host name resolves to another one than before
-  // (CVE-2020-8562). Empty: all are fine. Connections are pooled per transport: none made without the question is used
-  // where it is asked.
+  // Checks every address before it is dialled, also when a host name resolves to another one than before
+  // (CVE-2020-8562). Empty: all are allowed. Connections are pooled per transport: an unchecked connection is never
+  // reused by a transport with a check.
   std::function<bool(const std::string& address)> allow;
   net::DialerPtr dialer;    // null: net::Dial
   std::string server_name;  // in the backends' certificates; empty: the location's host

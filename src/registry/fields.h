@@ -45,7 +45,7 @@ void AddInvalid(const FieldPath& path, std::string_view text, const Messages& me
 bool RequireText(Value object, std::string_view key, const FieldPath& path, FieldErrors& errors);
 void RequireTexts(Value object, std::initializer_list<std::string_view> keys, const FieldPath& path,
                   FieldErrors& errors);
-// Unsupported value unless it is one of the names (in the order they are told).
+// NotSupported unless it is one of the names (in the order of the message).
 bool CheckOneOf(Value value, Names supported, const FieldPath& path, FieldErrors& errors);
 // Required when empty, else CheckOneOf.
 void RequireOneOf(Value value, Names supported, const FieldPath& path, FieldErrors& errors);

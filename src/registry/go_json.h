@@ -1,4 +1,4 @@
-// What Go's json.Unmarshal says about a text that a field or an annotation holds.
+// Errors of Go's json.Unmarshal for a JSON text in a field or an annotation.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// How the hub (internal) Go types look as JSON. Upstream prints some rejected values, and the diff of rejected updates,
-// as encoding/json writes its internal structs: Go's field names in Go's order, nothing left out. A table says what
-// those names are:
+// JSON of the hub (internal) Go types. Upstream prints some rejected values, and the diff of rejected updates,
+// as encoding/json writes its internal structs: Go's field names in Go's order, nothing left out. A table has those
+// names:
 //
 //   PodOS Name:string
 //   Lifecycle PostStart:*LifecycleHandler PreStop:*LifecycleHandler StopSignal:*string
@@ -9,7 +9,7 @@
 // One type begins a line that does not start with a space; lines that do continue it. A field is
 // GoName[=jsonName]:type; without a jsonName it is the Go name with a small first letter. `^name` reads the member from
 // the parent object (hostNetwork lives in the pod's spec). Types: string bool int quantity time intorstring raw, *T,
-// []T, {}T, or a type of the table. `+Type` stands for the fields of a type of a line before, as Go embeds it.
+// []T, {}T, or a type of the table. `+Type` embeds the fields of a type of an earlier line.
 // `~` marks metav1 types, which have JSON tags: names as written, empty values left out; field "-" inlines its members.
 // Immutable; const members from any thread.
 #pragma once

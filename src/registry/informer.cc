@@ -137,7 +137,7 @@ void Informer::State::Observe(const storage::WatchEvent& event, std::vector<Chan
   changes.push_back({.deleted = deleted, .object = event.object});
 }
 
-// The watch has shown the whole state: what is known besides was deleted while nobody watched.
+// The watch has shown the whole state: other known objects were deleted while the watch was down.
 void Informer::State::EndOfList() {
   std::vector<Change> gone;
   for (auto at = known.begin(); at.valid(); at.Next()) {

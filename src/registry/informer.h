@@ -83,7 +83,7 @@ class SharedInformers {
 
   // Null when the resource is not served.
   Informer* Get(std::string_view group, std::string_view resource);
-  void Start(async::IOPool& io);  // informers that are asked for later start at once. `io` must run until Stop().
+  void Start(async::IOPool& io);  // informers added later start at once. `io` must run until Stop().
   void Stop();
   bool HasSynced() const;
 

@@ -112,7 +112,7 @@ void Push(ScriptedStream::Script& script, std::vector<WatchEvent> events, bool e
   if (wake) wake();
 }
 
-// The names a handler believes in, and everything it was told.
+// The names a handler currently has, and all of its calls.
 class Recorder {
  public:
   Informer::OnChanges handler() {
@@ -174,7 +174,7 @@ TEST(Informer, DeletionsBetweenTwoWatchesAreReported) {
   informer.Start(fixture.io.Next());
   Push(*first, {Event(Type::kAdded, Pod("a", 1)), Event(Type::kAdded, Pod("b", 2)), EndOfList()});
   ASSERT_TRUE(recorder.WaitFor({"a", "b"}));
-  // b is deleted while nobody watches; a is unchanged and is not reported again; c is new.
+  // b is deleted while the watch is down; a is unchanged and is not reported again; c is new.
   Push(*first, {}, true);
   Push(*second, {Event(Type::kAdded, Pod("a", 1)), Event(Type::kAdded, Pod("c", 4)), EndOfList()});
   EXPECT_TRUE(recorder.WaitFor({"a", "c"}));
@@ -198,7 +198,7 @@ TEST(Informer, WatchThatEndsInsideItsListDeletesNothing) {
   informer.Stop();
 }
 
-TEST(Informer, LateHandlerSeesTheKnownState) {
+TEST(Informer, LateHandlerGetsTheCurrentState) {
   Fixture fixture;
   auto watch = fixture.storage->NextWatch();
   Recorder early;

@@ -32,7 +32,7 @@ struct ServedVersion {
 // How field selectors of a kind are read.
 struct FieldLabels {
   struct Alias {
-    std::string_view label;  // what a client writes; a trailing '.' stands for everything below
+    std::string_view label;  // the client's field label; a trailing '.' covers everything below
     std::string_view field;  // what the stored object has
   };
   std::vector<Alias> aliases;
@@ -42,7 +42,7 @@ struct FieldLabels {
   Refusal refusal = Refusal::kPlain;  // the words for a label that is not supported
 };
 
-// Where a kind's behaviour in the generic code differs from all others.
+// Deviations of single kinds from the generic behaviour, as data.
 struct KindTraits {
   std::string go_package;              // of the hub type, as upstream's messages have it: core, apps
   bool unsafe_delete = true;           // false: upstream's storage hides its generic store (namespaces, RBAC)

@@ -1,7 +1,7 @@
-// What the handlers of `endpoints` need of a resource or a subresource, free of HTTP (upstream's rest.Storage and the
-// interfaces beside it): decoded objects go in, encoded objects come out, errors are Statuses. The generic Store serves
-// every verb; subresources with a kind of their own and resources that are computed serve a few. Thread safety: const
-// members from any I/O thread.
+// The interface of a resource or subresource to the handlers of `endpoints`, free of HTTP (upstream's rest.Storage and
+// the interfaces beside it): decoded objects go in, encoded objects come out, errors are Statuses. The generic Store
+// serves every verb; subresources with their own kind and computed resources serve a few.
+// Thread safety: const members from any I/O thread.
 #pragma once
 
 #include <functional>
@@ -29,8 +29,8 @@ using storage::ObjectPtr;
 // Admission's place in a write: sees the object (and the old one), may refuse.
 using ValidateObject = std::function<Task<void>(Value object)>;
 using ValidateObjectUpdate = std::function<Task<void>(Value object, Value old)>;
-// Makes the new object of the existing one (null when there is none and creation is allowed): patching, mutating
-// admission and managed fields happen in here. Called again when somebody else wrote meanwhile.
+// Makes the new object from the existing one (null on creation by update): patching, mutating admission and managed
+// fields happen in here. Called again after a conflict.
 using UpdatedObject = std::function<Task<Value>(Value existing)>;
 // An UpdatedObject that awaits nothing.
 UpdatedObject UpdateBy(std::function<meta::Result<Value>(Value existing)> make);
@@ -108,12 +108,12 @@ class CollectionDeleter {
                                                      ValidateObject validate, int workers) const = 0;
 };
 
-// A POST whose answer is not stored: reviews, and the Status after a binding or an eviction.
+// A POST whose result is not stored: reviews, and the Status after a binding or an eviction.
 class Reviewer {
  public:
   struct Options {
     ValidateObject validate;           // validating admission; may be null
-    std::vector<std::string> dry_run;  // as it was asked for
+    std::vector<std::string> dry_run;  // as requested
     bool is_dry_run() const { return !dry_run.empty(); }
     Task<void> Validate(Value object) const;
   };

@@ -24,7 +24,7 @@ class RESTStrategy {
   RESTStrategy(const RESTStrategy&) = delete;
   RESTStrategy& operator=(const RESTStrategy&) = delete;
 
-  // The data of the kind: name rule, what may be created by an update, and the like.
+  // The data of the kind: name rule, AllowCreateOnUpdate and the like.
   const Strategy& row() const { return row_; }
   const UpdateRules& RulesOf(const Endpoint& endpoint) const;
 

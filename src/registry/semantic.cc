@@ -6,7 +6,7 @@
 namespace keelson::registry {
 namespace {
 
-// What "equal" means where Go has two kinds of nothing.
+// Equality of nil and empty lists and maps.
 enum class Nothing : std::uint8_t { kAlike, kNilDiffersFromEmpty };
 
 template <Nothing kNothing>
@@ -72,7 +72,7 @@ bool Equal(Value a, Value b, const schema::Type& type, bool pointer) {
 
 }  // namespace
 
-// What is the same to the letter is equal by any schema, and most of what is compared is.
+// Identical values are equal by any schema, and most compared values are identical.
 bool SemanticEqual(Value a, Value b, const schema::Struct& type) {
   return a == b || EqualStructs<Nothing::kAlike>(a, b, type);
 }

@@ -10,8 +10,8 @@ namespace keelson::registry {
 
 bool SemanticEqual(Value a, Value b, const schema::Type& type, bool pointer = false);
 bool SemanticEqual(Value a, Value b, const schema::Struct& type);
-// reflect.DeepEqual's idea of it, for the few kinds whose generation upstream counts by it: nil and empty lists and
-// maps differ. What was stored has no empty ones; what a client sends may.
+// Equality as by reflect.DeepEqual, for the few kinds whose generation upstream counts by it: nil and empty lists and
+// maps differ. Stored objects have no empty ones; a client may send them.
 bool DeepEqual(Value a, Value b, const schema::Type& type, bool pointer = false);
 
 }  // namespace keelson::registry

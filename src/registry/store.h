@@ -43,8 +43,8 @@ class Store final : public REST,
     const base::Clock* clock = &base::Clock::Real();
     base::Random* random = &base::Random::Real();
     bool (*feature_enabled)(std::string_view gate) = nullptr;
-    // Work around a write that is more than a pure function: allocation of addresses and ports. Runs before validation;
-    // the function it returns is told whether the write succeeded.
+    // Side effects around a write: allocation of addresses and ports. Runs before validation; the returned function is
+    // called with the outcome of the write.
     using Finish = std::function<Awaitable<void>(bool success)>;
     std::function<Task<Finish>(request::Context& context, Value object, Value old, bool dry_run)> begin_write;
     std::function<Awaitable<void>(request::Context& context, Value object)> after_delete;
@@ -104,7 +104,7 @@ class Store final : public REST,
     storage::Preconditions preconditions;
     ValidateObject validate;        // may be empty
     ObjectPtr existing;             // the result when it is gone already
-    bool ignore_not_found = false;  // somebody else may have deleted it meanwhile
+    bool ignore_not_found = false;  // it may have been deleted meanwhile
     bool dry_run = false;
   };
   Task<DeleteResult> Remove(request::Context& context, std::string key, std::string name, Removal removal) const;

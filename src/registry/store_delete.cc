@@ -174,7 +174,7 @@ Task<void> Store::DeleteCorrupt(std::string name_space, std::string name) const 
           "is exclusively used to delete corrupt object(s), try again by removing this option"}});
   }
   auto deleted = co_await options_.storage->DeleteUnread(key);
-  // Somebody else deleted it meanwhile: that is what was wanted.
+  // Deleted by another request meanwhile: success.
   if (!deleted.ok() && deleted.error().code != storage::ErrorCode::kKeyNotFound)
     co_return InterpretError(deleted.error(), "delete", name);
   co_return meta::Result<void>();
@@ -182,7 +182,8 @@ Task<void> Store::DeleteCorrupt(std::string name_space, std::string name) const 
 
 namespace {
 
-// What the workers of one deletion share. They all run on the request's thread: they overlap where they wait.
+// Shared state of the workers of one DELETE of a collection. They run on the request's thread and overlap while
+// waiting.
 struct Deletion {
   const Store& store;
   request::Context& context;
@@ -195,7 +196,7 @@ struct Deletion {
   async::Event done;
 };
 
-// The request as one of its objects sees it: with an arena of its own, so that the memory of a collection's deletion
+// The request's context for one object: with a separate arena, so that the memory of a collection's deletion
 // does not grow with the collection.
 std::unique_ptr<request::Context> ContextOfOne(const request::Context& of) {
   auto context = std::make_unique<request::Context>();

@@ -91,7 +91,7 @@ TEST_F(StoreTest, CreateGeneratesNames) {
   EXPECT_EQ(Decoded(maps, created->object).Get("metadata", "name").as_string().size(), 7u);
 }
 
-TEST_F(StoreTest, CreateTellsThatTheExistingObjectIsBeingDeleted) {
+TEST_F(StoreTest, CreateReportsThatTheExistingObjectIsBeingDeleted) {
   const Resource maps = Make("", "configmaps");
   ASSERT_TRUE(
       Create(maps, R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","finalizers":["x/y"]}})").ok());
@@ -166,7 +166,7 @@ Awaitable<void> CountDeletion(int& deleted) {
   co_return;
 }
 
-TEST_F(StoreTest, UpdateThatTakesTheLastFinalizerDeletes) {
+TEST_F(StoreTest, UpdateThatRemovesTheLastFinalizerDeletes) {
   int deleted = 0;
   const auto count = [&](Store::Options& options) {
     options.after_delete = [&deleted](request::Context&, Value) { return CountDeletion(deleted); };
@@ -268,7 +268,7 @@ Task<Store::Options::Finish> NoteEnds(std::vector<bool>& ends) {
 }
 
 // Allocation is given back when the write fails, and kept when it succeeds.
-TEST_F(StoreTest, HooksLearnHowTheWriteEnded) {
+TEST_F(StoreTest, HooksGetTheOutcomeOfTheWrite) {
   std::vector<bool> ends;
   const auto hook = [&](Store::Options& options) {
     options.begin_write = [&ends](request::Context&, Value, Value, bool) { return NoteEnds(ends); };

@@ -1,4 +1,4 @@
-// Update: read, change, prepare, validate, write; again when somebody else wrote meanwhile.
+// Update: read, change, prepare, validate, write; retried after a conflict.
 #include "patch/field_manager.h"
 #include "registry/semantic.h"
 #include "registry/store.h"
@@ -85,7 +85,7 @@ void RevertUnchangedTimes(base::Arena& arena, const schema::Struct* type, Value 
 
 meta::Result<Value> UpdateOperation::DecodeOld(const ObjectPtr& existing) const {
   KS_TRY(Value old, store_.Decode(context_.arena, existing));
-  // As in a decoded request, a struct that is no pointer is there also when it is empty.
+  // As in a decoded request, a struct that is not a pointer exists even if it is empty.
   const schema::Struct* const type = store_.options().type;
   const schema::Field* const spec = type == nullptr ? nullptr : type->FindField("spec");
   if (spec != nullptr && !spec->pointer && spec->type->kind == schema::Kind::kStruct)
@@ -111,7 +111,7 @@ Task<UpdateOperation::Decision> UpdateOperation::DecideUpdate(Value object, Valu
   const auto prepared = PrepareUpdate(kind, call, parameters_.endpoint, object, old);
   for (const auto& warning : warnings) context_.warnings.Add(warning);
   KS_CO_RETURN_IF_ERROR(prepared);
-  // After PrepareUpdate: it restores creationTimestamp and normalizes fields, of which the field manager knows nothing.
+  // After PrepareUpdate: it restores creationTimestamp and normalizes fields, which the field manager does not see.
   RevertUnchangedTimes(context_.arena, kind.type, object, old);
   if (validate_update_) KS_CO_RETURN_IF_ERROR(co_await validate_update_(object, old));
   co_return DeletionCompletes(kind, object, old) ? Decision::kDeleteInstead : Decision::kWrite;

@@ -24,7 +24,7 @@ namespace keelson::registry {
 
 using validation::FieldErrors;
 
-// What a strategy function may use besides the object.
+// Inputs of a strategy function besides the object.
 struct Call {
   base::Arena& arena;
   const base::Clock& clock;
@@ -41,7 +41,7 @@ struct Call {
   std::string_view request_version;
   bool (*feature_enabled)(std::string_view gate);
   bool allow_privileged = false;  // --allow-privileged
-  // Set when nobody waits for the answer any more; null: never. Long work looks at it.
+  // Set when the request is cancelled; null: never. Long work checks it.
   const async::Cancellation* cancellation = nullptr;
 };
 
@@ -68,7 +68,7 @@ struct SelectableField {
 struct UpdateRules {
   Prepare prepare_for_update = nullptr;  // beyond what Strategy's data already does
   // All of the kind's own update rules, ValidateObjectMetaUpdate included where upstream has it (nearly everywhere):
-  // the Store has already run the common metadata rules, so a metadata error stands in the list twice, as upstream.
+  // the Store has already run the common metadata rules, so a metadata error is in the list twice, as upstream.
   // nullptr: nothing beyond those.
   Validate validate_update = nullptr;
   Warn warnings_on_update = nullptr;
@@ -88,10 +88,10 @@ struct Strategy {
   bool allow_create_on_update = false;
   bool allow_unconditional_update = true;
   bool return_deleted_object = false;
-  bool random_names = true;  // false: generateName is the name as it stands (ipaddresses)
+  bool random_names = true;  // false: generateName is used as the name (ipaddresses)
   std::string_view (*delete_forbidden)(std::string_view name) =
       nullptr;  // why an object of this name may not be deleted; "" when it may
-  // Upstream's CheckGracefulDelete: the grace period of a deletion that asks for `asked` seconds. nullptr: objects of
+  // Upstream's CheckGracefulDelete: the grace period of a deletion that requests `asked` seconds. nullptr: objects of
   // this kind have none.
   std::int64_t (*grace_period)(Value object, std::optional<std::int64_t> asked) = nullptr;
   bool core_finalizers = true;

@@ -125,7 +125,7 @@ std::vector<Op> Ops(const std::vector<Match>& blocks) {
   return ops;
 }
 
-// Groups of changes with their context; far apart changes stand in different groups.
+// Groups of changes with their context; distant changes are in different groups.
 std::vector<std::vector<Op>> Groups(std::vector<Op> ops) {
   if (ops.empty()) return {};
   if (Op& first = ops.front(); first.equal) {

@@ -12,7 +12,7 @@ TEST(UnifiedDiff, ContextAndRanges) {
   EXPECT_EQ(UnifiedDiff("a", "b"), "@@ -1 +1 @@\n-a\n+b\n");
 }
 
-TEST(UnifiedDiff, FarApartChangesStandApart) {
+TEST(UnifiedDiff, DistantChangesAreSeparateHunks) {
   std::string from, to;
   for (int i = 0; i < 30; ++i) {
     from += std::to_string(i) + "\n";

@@ -34,8 +34,8 @@ bool SpecChanged(const StoredKind& kind, Value object, Value old) {
   return !SemanticEqual(object["spec"], old["spec"], *field->type, field->pointer);
 }
 
-// Upstream decodes what it has just written, and defaults run again then. Where that matters (a Job gets the labels of
-// the template that Prepare filled in) storage does the same; elsewhere it is done here once.
+// Upstream decodes the object it has just written, and defaults run again then. If that matters (a Job gets the labels
+// of the template that Prepare filled in) storage does the same; elsewhere it is done here once.
 void Complete(const StoredKind& kind, const Call& call, Value object) {
   if (kind.strategy->has_defaults() && !kind.defaults_on_read) kind.strategy->Default(call.arena, object);
 }

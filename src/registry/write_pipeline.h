@@ -51,14 +51,14 @@ meta::Result<void> PrepareCreate(const StoredKind& kind, const Call& call, Value
 meta::Result<void> PrepareUpdate(const StoredKind& kind, const Call& call, const Endpoint& endpoint, Value object,
                                  Value old);
 
-// The resourceVersion that an update names against the one that is stored: 409 when it is another, 422 when it is
-// absent and the kind wants one; an absent one is filled in otherwise. `name` is the request's; `stored_version` is 0
+// Checks an update's resourceVersion against the stored one: 409 if it differs, 422 if it is absent and the kind
+// requires one; otherwise an absent one is filled in. `name` is the request's; `stored_version` is 0
 // when there is no object.
 meta::Result<void> CheckUpdateVersion(const StoredKind& kind, base::Arena& arena, std::string_view name, Value metadata,
                                       std::uint64_t stored_version);
 // An update that found nothing becomes a create: 409 when the object names a uid. Clears what a create must not have.
 meta::Result<void> BeginCreateOnUpdate(const StoredKind& kind, std::string_view name, Value metadata);
-// The update took the last finalizer of an object whose deletion waited for it: the object is deleted instead.
+// Whether the update removed the last finalizer of an object that is being deleted: the object is deleted instead.
 bool DeletionCompletes(const StoredKind& kind, Value object, Value old);
 
 struct DeletionPlan {

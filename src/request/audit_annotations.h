@@ -1,5 +1,5 @@
 // Annotations of a request's audit event: written by authentication, authorization and admission while the request is
-// served, read when the event is written. Writers need not ask whether auditing is on: without it, nothing is kept.
+// served, read when the event is written. Writers need not check whether auditing is on: without it, nothing is kept.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What is known about one request while it is served. Made by the first filter, filled in by the others, gone with the
+// State of one request while it is served. Created by the first filter, filled in by the others, destroyed with the
 // request. Thread safety: the request's own coroutine; it outlives every view into it.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Context {
   base::Arena arena;  // the objects of this request
   RequestInfo info;
   SharedUser user;                       // after authentication (and impersonation)
-  SharedUser impersonator;               // who acts as `user`; none without impersonation
+  SharedUser impersonator;               // the user who impersonates `user`; none without impersonation
   std::string impersonation_constraint;  // impersonate:<mode>; "" of the legacy mode
   std::string audit_id;
   std::string user_agent;
@@ -33,11 +33,11 @@ struct Context {
   async::CancellationPtr cancellation;
   Warnings warnings;
   AuditAnnotations audit_annotations;
-  std::shared_ptr<telemetry::Trace> trace;  // null: nothing is recorded, and there is no trace context to pass on
+  std::shared_ptr<telemetry::Trace> trace;  // null: nothing is recorded, and no trace context is propagated
   telemetry::Span span;                     // the parent of spans that begin now
   telemetry::LatencyTrackers latencies;
 
-  // Lower layers are told by this whom they work for. It must not outlive the context.
+  // Identifies the request to lower layers. It must not outlive the context.
   telemetry::Caller caller() { return {span, &latencies}; }
 };
 

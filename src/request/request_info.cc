@@ -37,7 +37,7 @@ std::string VerbOf(std::string_view method) {
   return "";
 }
 
-// A word of the path's grammar: a namespace follows. Which kinds are served does not matter here.
+// A word of the path's grammar: a namespace follows. Independent of the served kinds.
 constexpr std::string_view kNamespacesSegment = "namespaces";
 
 bool IsPathSegment(std::string_view name) {

@@ -1,5 +1,5 @@
-// What a request is about, read from its method and URL alone (upstream's RequestInfo): who may do it is decided on
-// this.
+// RequestInfo (upstream's): verb, group, resource, namespace and name, from the method and URL alone. Authorization is
+// based on it.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct RequestInfo {
   std::string rest;            // what follows the subresource, without the slash between them
   std::string field_selector;  // raw, for list, watch and deletecollection
   std::string label_selector;
-  bool namespaced = false;  // namespaces/{namespace} stands before the resource
-  bool prefixed = false;    // watch or proxy, the verb, stands before the resource
+  bool namespaced = false;  // the path has namespaces/{namespace} before the resource
+  bool prefixed = false;    // the path has the verb watch or proxy before the resource
 
   // Streams and tunnels: no deadline, not counted as in flight.
   bool IsLongRunning() const;

@@ -81,7 +81,7 @@ TEST(RequestInfo, PrefixesBeforeTheResource) {
   }
 }
 
-TEST(RequestInfo, NameOfAFieldSelectorIsNotThePaths) {
+TEST(RequestInfo, NameOfAFieldSelectorIsNotThePathName) {
   for (const char* path : {"/api/v1/namespaces/n/pods", "/api/v1/namespaces/n/pods//status"}) {
     const auto info = NewRequestInfo("GET", path, base::Query("fieldSelector=metadata.name%3Dy"));
     ASSERT_TRUE(info.ok());

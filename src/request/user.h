@@ -1,4 +1,4 @@
-// Who asks, as the authenticators found out (upstream's user.Info).
+// The authenticated user of a request (upstream's user.Info).
 #pragma once
 
 #include <algorithm>

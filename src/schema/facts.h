@@ -1,5 +1,5 @@
-// Facts of built-in resources that only single layers ask for: how they are stored, where generic code treats them
-// differently. They stand in `facts` lines of api/*.kapi (docs/kapi.md).
+// Facts of built-in resources that only single layers need: how they are stored, where generic code treats them
+// differently. They are `facts` lines of api/*.kapi (docs/kapi.md).
 #pragma once
 
 #include <cstdint>

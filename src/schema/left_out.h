@@ -1,4 +1,4 @@
-// What Go's encoding/json leaves out of an object by its tags. For all that writes objects as Go would.
+// Fields that Go's encoding/json omits by their tags (omitempty, omitzero), for all writers of Go's JSON.
 #pragma once
 
 #include "object/value.h"

@@ -5,7 +5,7 @@
 namespace keelson::schema {
 namespace {
 
-// Kinds of meta/v1 that every served group version knows, as metav1.AddToGroupVersion registers them.
+// Kinds of meta/v1 in every served group version, as metav1.AddToGroupVersion registers them.
 constexpr std::string_view kEverywhere[] = {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions",
                                             "PatchOptions",  "UpdateOptions", "WatchEvent"};
 // Kinds of meta/v1 that are "unversioned": found under v1 whatever the group of the request.

@@ -37,18 +37,18 @@ enum class PatchStrategy : std::uint8_t { kNone, kMerge, kReplace, kRetainKeys, 
 
 struct Struct;
 
-// What a field, an item or a map's value is. Shared by all fields of the same shape.
+// Type of a field, an item or a map's value. Shared by all fields of the same shape.
 struct Type {
   Kind kind;
   const Type* element = nullptr;      // of a list or map
   const Struct* structure = nullptr;  // of a struct or an either
-  bool wrapped = false;  // a list that protobuf puts into a message of its own, as its field 1 (ExtraValue, Verbs)
+  bool wrapped = false;               // a list that protobuf wraps in a message, as its field 1 (ExtraValue, Verbs)
 };
 
 // Keys are copied this many bytes at a time.
 constexpr std::size_t kQuotedPadding = 32;
 
-// What the codecs read of every field stands in its first cache line.
+// The members that the codecs read of every field are in its first cache line.
 struct alignas(64) Field {
   std::string_view name;  // JSON name; "" for an inlined struct
   // "name": as JSON writes it, name.size() + 3 bytes long and readable up to the next multiple of kQuotedPadding;
@@ -57,7 +57,7 @@ struct alignas(64) Field {
   const Type* type = nullptr;
   std::uint32_t number = 0;  // protobuf field number; 0: not in protobuf
   bool pointer : 1 = false;  // optional: absent and zero differ, protobuf omits when absent
-  bool inlined : 1 = false;  // JSON members stand in the parent (protobuf: a nested message, or nothing with number 0)
+  bool inlined : 1 = false;  // JSON members are in the parent (protobuf: a nested message, or nothing with number 0)
   bool always : 1 =
       false;  // JSON writes it even when empty (no omitempty); null where it is a nil pointer, list or map
   bool omit_zero : 1 = false;  // JSON leaves out an all-zero struct
@@ -92,7 +92,7 @@ inline std::uint64_t HashName(const char* name, std::size_t size) {
   return first + last * 0x9E3779B97F4A7C15u + size;
 }
 
-// What a field holds, for the codecs' inner loops: the frequent shapes by name.
+// Shape of a field for the codecs' inner loops; frequent shapes have their own value.
 enum class Form : std::uint8_t {
   kString,
   kBool,
@@ -115,9 +115,9 @@ struct alignas(32) WireField {
     const Struct* structure;  // of Form::kStruct and kStructs
   };
   std::uint32_t tag;  // as it is written, tag_size bytes, at the end of these four
-  // What is written where the object does not have the field is Struct::wire_zero from zero_begin to zero_end.
+  // Bytes to write if the object lacks the field: Struct::wire_zero from zero_begin to zero_end.
   std::uint16_t zero_begin, zero_end;
-  // What decoders note in the member (Value::place): position in json_fields, and in wire shifted by eight. For an
+  // Value::place of a member, set by decoders: index in json_fields, and in wire shifted by eight. For an
   // inlined struct: the position of its first field in json_fields.
   std::uint16_t place;
   std::uint16_t number;
@@ -127,7 +127,7 @@ struct alignas(32) WireField {
   std::uint8_t tag_size : 4;
   bool pointer : 1;
   bool inlined : 1;
-  bool repeated : 1;  // a list, unless it is in a message of its own, or a map
+  bool repeated : 1;  // a list, unless it is wrapped in a message, or a map
 };
 static_assert(sizeof(WireField) == 32);
 
@@ -152,7 +152,7 @@ static_assert(sizeof(JSONField) == 32);
 constexpr std::size_t kZeroPadding = 16;
 inline constexpr char kNoZeros[kZeroPadding + 1] = {};
 
-// What the codecs' inner loops read comes first: a cache line for protobuf and one for JSON.
+// Members that the codecs' inner loops read come first: a cache line for protobuf and one for JSON.
 struct alignas(64) Struct {
   std::span<const WireField> wire;  // the same as proto_fields
   // The message of an object that has none of the fields, with kZeroPadding readable bytes in front.
@@ -240,7 +240,7 @@ struct Package {
 
 // All built-in packages, in a fixed order.
 std::span<const Package* const> Packages();
-// The type of a kind (also those that are no resources: Status, DeleteOptions, lists, reviews); nullptr when unknown.
+// The type of a kind (also those that are not resources: Status, DeleteOptions, lists, reviews); nullptr when unknown.
 // Status and the option kinds of meta/v1 are in every served version; Table and PartialObjectMetadata in meta.k8s.io.
 const Struct* FindKind(std::string_view group, std::string_view version, std::string_view kind);
 const Struct* FindType(std::string_view package, std::string_view name);

@@ -35,7 +35,7 @@ TEST(Schema, FindsKinds) {
   }
 }
 
-TEST(Schema, PodReadsAsInTheTable) {
+TEST(Schema, PodHasTheFieldsOfItsTable) {
   const Struct* pod = FindKind("", "v1", "Pod");
   ASSERT_NE(pod, nullptr);
   ASSERT_EQ(pod->json_fields.size(), 5u);
@@ -121,7 +121,7 @@ TEST(Schema, FindsResources) {
   EXPECT_EQ(FindResource("", "v1", "nosuch"), nullptr);
 }
 
-TEST(VersionsOfKind, AreOrderedAsTheSchemeDoes) {
+TEST(VersionsOfKind, VersionsAreInSchemePriorityOrder) {
   using Versions = std::vector<std::string_view>;
   EXPECT_EQ(VersionsOfKind("apps", "Deployment"), (Versions{"v1", "v1beta2", "v1beta1"}));
   EXPECT_EQ(VersionsOfKind("apps", "DaemonSet"), (Versions{"v1", "v1beta2"}));

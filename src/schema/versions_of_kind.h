@@ -1,4 +1,4 @@
-// The versions of a kind that the tables know, served or not.
+// The versions of a kind in the tables, served or not.
 #pragma once
 
 #include <string_view>

@@ -137,9 +137,9 @@ void ExposeEncodedForms(const storage::EncodedForms& forms, telemetry::Expositio
         MetricType::kGauge, static_cast<double>(forms.bytes()));
   plain("keelson_encoded_forms_dropped_total", "Encoded forms given up to stay within --encoded-cache-mb.",
         MetricType::kCounter, static_cast<double>(forms.dropped()));
-  plain("keelson_encoded_forms_hits_total", "Encoded forms that were there when asked for.", MetricType::kCounter,
+  plain("keelson_encoded_forms_hits_total", "Encoded forms that were found in the cache.", MetricType::kCounter,
         static_cast<double>(forms.hits()));
-  plain("keelson_encoded_forms_max_bytes", "What --encoded-cache-mb allows.", MetricType::kGauge,
+  plain("keelson_encoded_forms_max_bytes", "Limit of --encoded-cache-mb.", MetricType::kGauge,
         static_cast<double>(forms.bytes_max()));
   plain("keelson_encoded_forms_misses_total", "Encoded forms that had to be made.", MetricType::kCounter,
         static_cast<double>(forms.misses()));

@@ -1,5 +1,5 @@
-// Metrics that watch caches and the encoded forms count themselves, as series. Series of one family stand together, so
-// each family walks all caches.
+// Metrics that watch caches and the encoded forms count themselves, as series. Series of one family must be contiguous,
+// so each family walks all caches.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// What --profiling serves below /debug: a CPU profile in pprof's format, the threads, the allocator's own account, and
-// the log's verbosity. Profiles that only a Go program has are answered as unknown.
+// Pages of --profiling below /debug: a CPU profile in pprof's format, the threads, allocator statistics, and the log's
+// verbosity. Profiles that exist only in Go programs are answered as unknown.
 #pragma once
 
 #include "server/path_mux.h"

@@ -76,7 +76,7 @@ Awaitable<http::Response> GenericAPIServer::Serve(endpoints::ExchangePtr exchang
   if (preemption_) {
     if (auto handler = preemption_(*exchange)) return ServeBy(*std::move(handler), std::move(exchange));
   }
-  // Discovery documents of a group version stand at its very prefix (with or without a slash); below it are its
+  // Discovery documents of a group version are at its prefix (with or without a slash); below it are its
   // resources.
   if (const auto* handler = mux_.Find(path)) return (*handler)(std::move(exchange));
   if (const auto* version = FindGroupVersion(path, known_group)) return version->Handle(std::move(exchange));

@@ -19,7 +19,7 @@
 
 namespace keelson::server {
 
-// What a server installs for one API group: its versions, best first.
+// One API group to install: its versions, best first.
 struct APIGroupInfo {
   std::string group;
   std::vector<std::shared_ptr<endpoints::APIGroupVersion>> versions;
@@ -40,16 +40,16 @@ class GenericAPIServer {
   const std::vector<APIGroupInfo>& groups() const { return groups_; }
   PathMux& mux() { return mux_; }
   void AddPostStartHook(std::string name, std::function<Awaitable<void>()> run);
-  // Asked before the end of the chain is: nothing where the request is none of its. For resources that come and go,
-  // which have no routes here.
+  // Runs before the end of the chain; nothing if the request is not for it. For dynamic resources, which have no routes
+  // here.
   using DynamicHandler = std::function<Awaitable<std::optional<http::Response>>(endpoints::ExchangePtr)>;
   void SetDynamicHandler(DynamicHandler handler) { dynamic_ = std::move(handler); }
-  // Asked before everything else of this server, for requests that another server must answer (the aggregator). Called
-  // for every request: quick, and from any thread.
+  // Runs before everything else of this server, for requests that another server must serve (the aggregator). Called
+  // for every request from any thread; must be quick.
   using Preemption = std::function<std::optional<endpoints::Handler>(const endpoints::Exchange& exchange)>;
   void SetPreemption(Preemption preemption) { preemption_ = std::move(preemption); }
-  // Paths of / beside the installed ones, for groups that come and go (upstream's ListedPathProvider). Asked for each
-  // request of /, from any thread.
+  // Paths of / beside the installed ones, for dynamic groups (upstream's ListedPathProvider). Called for each request
+  // of /, from any thread.
   using ListedPathProvider = std::function<std::vector<std::string>()>;
   void SetListedPathProvider(ListedPathProvider provider) { listed_paths_ = std::move(provider); }
   // Its own hooks and its delegates'.

@@ -18,7 +18,7 @@ std::vector<endpoints::filters::ResponseFilter> ResponseFilters(const ChainOptio
 
 http::Handler BuildHandlerChain(endpoints::Handler api, const ChainOptions& options) {
   using namespace endpoints::filters;
-  // Innermost first: each line wraps what stands above it.
+  // Innermost first: each line wraps the handler above it.
   endpoints::Handler handler = std::move(api);
   if (options.storage_versions) handler = WithStorageVersionPrecondition(std::move(handler), options.storage_versions);
   if (options.large_bodies != nullptr) handler = WithLargeBodiesElsewhere(std::move(handler), *options.large_bodies);

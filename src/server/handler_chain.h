@@ -46,7 +46,7 @@ struct ChainOptions {
   std::shared_ptr<endpoints::filters::RequestGroup> requests;  // non-long-running ones
   std::shared_ptr<endpoints::WatchGroup> watches;
   endpoints::RequestMetrics* metrics = nullptr;   // must outlive the chain
-  endpoints::RunningRequests* running = nullptr;  // the same; null: nobody asks
+  endpoints::RunningRequests* running = nullptr;  // the same; null: not recorded
   async::IOPool* large_bodies = nullptr;          // where requests with large bodies run; null: like all others
   base::Random* random = &base::Random::Real();
 };

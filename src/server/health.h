@@ -25,7 +25,7 @@ class HealthChecks {
   // `group`: what ?exclude= may name besides the check itself ("etcd" covers etcd-override-N).
   void Add(std::string name, Check check, On on, std::string group = {});
 
-  // Gets every result of a check that an endpoint asked for. Before serving.
+  // Gets every result of a check that an endpoint ran. Before serving.
   using Observer = std::function<void(std::string_view endpoint, std::string_view check, bool healthy)>;
   void SetObserver(Observer observer) { observer_ = std::move(observer); }
 

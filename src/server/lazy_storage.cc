@@ -14,7 +14,7 @@ using storage::Result;
 constexpr std::chrono::milliseconds kWarmingMax{3000};  // a read waits so long for a cache that has just started
 constexpr std::chrono::milliseconds kWarmingPoll{1};
 
-// Keeps the cache and everything below it while somebody watches.
+// Keeps the cache and everything below it alive during a watch.
 class HoldingStream final : public storage::WatchStream {
  public:
   HoldingStream(BackingPtr backing, std::unique_ptr<storage::WatchStream> stream)

@@ -47,14 +47,14 @@ class Backing {
 };
 
 using BackingPtr = std::shared_ptr<Backing>;
-// Whose last reference may be dropped on any thread: it is destroyed on `pool`, which must outlive it.
+// The last reference may be dropped on any thread: the backing is destroyed on `pool`, which must outlive it.
 BackingPtr NewBacking(async::BlockingPool& pool);
 
 // Reads start the cache and wait for its first state. After Close() reads are answered 429, as by a cache that is
 // stopped.
 std::shared_ptr<storage::Interface> NewLazyStorage(BackingPtr backing);
-// Whether no request and no watch is in `lazy`, made by NewLazyStorage() and found by nobody but the owner of the
-// Backing. Another may come in the next moment. False for any other storage.
+// Whether no request and no watch uses `lazy`, made by NewLazyStorage() and reachable only by the owner of the Backing.
+// One may come the next moment. False for any other storage.
 bool IsIdle(const storage::Interface& lazy);
 
 }  // namespace keelson::server

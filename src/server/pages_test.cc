@@ -92,7 +92,7 @@ TEST(Statusz, AsTextAndAsAKind) {
             "\n");
 }
 
-TEST(DebugPages, ServeWhatThereIs) {
+TEST(DebugPages, ServeKnownProfiles) {
   PathMux mux;
   InstallDebugPages(mux);
   EXPECT_TRUE(mux.ListedPaths().empty());

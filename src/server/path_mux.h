@@ -1,4 +1,4 @@
-// Paths that are no resources: exact ones, and prefixes of which the most specific wins (upstream's PathRecorderMux).
+// Non-resource paths: exact ones, and prefixes of which the most specific wins (upstream's PathRecorderMux).
 // Thread safety: registration before serving, or through a new mux; Find() from any thread.
 #pragma once
 

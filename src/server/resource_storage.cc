@@ -78,7 +78,7 @@ struct ResourceStorage::Impl {
     const EntryPtr* found = now->tree.Find(NameOf(group, plural));
     return found == nullptr ? EntryPtr() : *found;
   }
-  // What stood there before, or null. REQUIRES: mutex held.
+  // Returns the previous entry, or null. REQUIRES: mutex held.
   EntryPtr Publish(EntryPtr entry) {
     const auto now = entries.Load();
     EntryPtr before;

@@ -60,8 +60,8 @@ class ResourceStorage {
   ~ResourceStorage();  // REQUIRES: Stop() if Start() was called
 
   const registry::Catalog& catalog() const;
-  // The registry Store of a built-in resource, made on first use. Null when the kind has no strategy, or there is no
-  // such resource.
+  // The registry Store of a built-in resource, made on first use. Null if the kind has no strategy, or the resource
+  // does not exist.
   std::shared_ptr<registry::Store> Get(const registry::ResourceDefinition& definition);
   std::shared_ptr<registry::Store> Get(std::string_view group, std::string_view plural);
   // Null when there is none of that name (now).
@@ -71,10 +71,10 @@ class ResourceStorage {
   // starts with the first read.
   std::shared_ptr<registry::Store> Add(const registry::ResourceDefinition& definition,
                                        std::shared_ptr<const storage::ResourceCodec> codec);
-  // A Store for reading the same objects by another codec, without a cache; nobody finds it. This must outlive it.
+  // A Store for reading the same objects by another codec, without a cache, not registered. This must outlive it.
   std::shared_ptr<registry::Store> NewView(const registry::ResourceDefinition& definition,
                                            std::shared_ptr<const storage::ResourceCodec> codec);
-  // Nobody finds `store` any more if it is the one that is found now; its watches end after `grace`, its cache goes
+  // Removes `store` if it is the current one of its resource; its watches end after `grace`, its cache is destroyed
   // when the last request that uses it is done.
   void Remove(const std::shared_ptr<registry::Store>& store, std::chrono::milliseconds grace);
 

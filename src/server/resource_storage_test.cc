@@ -118,7 +118,7 @@ TEST(ResourceStorage, StoredObjectsOfAnotherServedVersionAreConverted) {
   EXPECT_EQ((*event)["involvedObject"]["name"].as_string(), "p");
 }
 
-TEST(ResourceStorage, AResourceThatCameIsServedWithEveryVerb) {
+TEST(ResourceStorage, AddedResourceServesEveryVerb) {
   Fixture fixture;
   EXPECT_FALSE(fixture.storage.Find("example.com", "widgets"));
   const StorePtr store = fixture.Add();
@@ -136,7 +136,7 @@ TEST(ResourceStorage, AResourceThatCameIsServedWithEveryVerb) {
   EXPECT_FALSE(fixture.storage.Find("example.com", "widgets"));
 }
 
-TEST(ResourceStorage, AReplacedResourceIsFoundByItsNewStoreAndItsWatchesEnd) {
+TEST(ResourceStorage, ReplacedResourceHasANewStoreAndEndsOldWatches) {
   Fixture fixture;
   const StorePtr first = fixture.Add();
   auto stream = fixture.Run(first->Watch("", {}));
@@ -154,7 +154,7 @@ TEST(ResourceStorage, AReplacedResourceIsFoundByItsNewStoreAndItsWatchesEnd) {
   }
 }
 
-// What a client does until it is stopped. Errors are fine: the resource may be gone.
+// The loop of a client until it is stopped. Errors are fine: the resource may be gone.
 struct Client {
   ResourceStorage& storage;
   std::atomic<bool>& stop;
@@ -209,7 +209,7 @@ std::uint64_t Play(Fixture& fixture, int rounds) {
   return done;
 }
 
-// Bytes in use on the heap once the store has forgotten its history. Sanitizers have an allocator of their own: 0.
+// Bytes in use on the heap once the store's history is compacted. Sanitizers replace the allocator: 0.
 std::size_t BytesInUse(Fixture& fixture) {
   kv::TxnRequest request;
   request.success.push_back(kv::Op::Put({.key = "/last", .value = base::SharedBytes("x")}));
@@ -231,7 +231,7 @@ TEST(ResourceStorage, ComesAndGoesUnderClients) {
   // A leak of 100 bytes a round exceeds the bound after 1,000 rounds; 64 KiB are what caches and pools vary by.
   const std::size_t allowed = before + 64 * 1024 + static_cast<std::size_t>(rounds) * 100;
   std::size_t after = BytesInUse(fixture);
-  // Removed caches are closed on a thread of their own.
+  // Removed caches are closed on another thread.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (after > allowed && std::chrono::steady_clock::now() < give_up) {
     std::this_thread::yield();

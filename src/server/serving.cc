@@ -27,7 +27,7 @@ std::string IndexDocument(const std::vector<std::string>& paths) {
 // For connections whose requests have all ended, to take the last bytes and close.
 constexpr std::chrono::seconds kConnectionsGrace{2};
 
-// The text format, compressed for who takes that.
+// The text format, compressed if the client accepts it.
 endpoints::Handler ServeMetrics(telemetry::MetricsRegistry& metrics, bool resettable) {
   const auto now = base::Clock::Real().Now().time_since_epoch();
   const auto started = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count());
@@ -45,7 +45,7 @@ endpoints::Handler ServeMetrics(telemetry::MetricsRegistry& metrics, bool resett
       });
 }
 
-// Everybody is the same user.
+// Authenticates every request as one user.
 class FixedUser final : public auth::Authenticator {
  public:
   explicit FixedUser(request::User user) : user_(std::move(user)) {}
@@ -223,7 +223,7 @@ Awaitable<http::Response> ServeDebugPage(std::shared_ptr<const PathMux> mux, htt
 
 }  // namespace
 
-// A socket that cannot be opened is told of and does without, as upstream.
+// A socket that cannot be opened is logged and not served, as upstream.
 void Serving::StartDebugSocket() {
   auto listener = net::Listener::ListenUnix(options_.debug_socket_path);
   if (!listener.ok()) {
@@ -241,7 +241,7 @@ void Serving::AddPreShutdownHook(std::string name, std::function<void()> run) {
   pre_shutdown_hooks_.push_back({std::move(name), std::move(run)});
 }
 
-// Closes the listener and tells clients to go; the connections that are left after `timeout` are closed.
+// Closes the listener and sends GOAWAY or Connection: close; the connections that are left after `timeout` are closed.
 std::future<bool> Serving::StopServing(std::chrono::nanoseconds timeout) {
   auto closing = server_->Shutdown(std::chrono::ceil<std::chrono::milliseconds>(timeout));
   return asio::co_spawn(io_.Next(), std::move(closing), asio::use_future);
@@ -294,8 +294,8 @@ void Serving::Shutdown() {
   std::future<bool> closing;
   if (!options_.chain.shutdown_send_retry_after) {
     closing = StopServing(options_.chain.request_timeout);
-    // What clients sent before they learned of the end (the final GOAWAY comes within a second) is answered like any
-    // other request. Only what comes later gets 503.
+    // Requests sent before the client saw the shutdown (the final GOAWAY comes within a second) are served normally.
+    // Only later ones get 503.
     constexpr std::chrono::milliseconds kLastRequests{1100};
     closing.wait_for(kLastRequests);
     Drain();

@@ -157,7 +157,7 @@ TEST_F(ServingTest, HealthEndpoints) {
   serving->Shutdown();
 }
 
-// While the delay passes and hooks run, requests are served and only readyz tells.
+// While the delay passes and hooks run, requests are served and only readyz fails.
 TEST_F(ServingTest, IndexListsGroupsThatComeAndGo) {
   StartServing({});
   EXPECT_EQ(Ask("/").find("\"/apis/g\""), std::string::npos);
@@ -200,7 +200,7 @@ TEST_F(ServingTest, RequestsUnderWayAreAnsweredAndTheListenerIsClosed) {
   ended.wait();
 }
 
-TEST_F(ServingTest, CallsToPluginsThatHoldTheDrainAreEnded) {
+TEST_F(ServingTest, CallsToPluginsAreCancelledAtTheEndOfTheDrain) {
   ServingOptions options;
   options.plugin_grace = milliseconds(20);
   options.end_plugin_calls = [this] { gate->Set(); };
@@ -253,7 +253,7 @@ TEST_F(ServingTest, EndsWatchesWithinTheirGracePeriod) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(14)) << "waits no longer than it must";
 }
 
-// Without a grace period nobody waits for watches, but they too get a proper end.
+// Without a grace period shutdown does not wait for watches, but ends them properly.
 TEST_F(ServingTest, EndsWatchesAfterTheDrain) {
   StartServing({});
   Client client(port);
@@ -285,12 +285,12 @@ TEST(WatchGroup, EndsMembersOneAfterTheOther) {
   EXPECT_TRUE(late);
 }
 
-// Watches leave as soon as they are told, also such as are told later.
-TEST(WatchGroup, MembersMayLeaveWhileOthersAreTold) {
+// Watches leave as soon as they are ended, also those that are ended later.
+TEST(WatchGroup, WatchesMayEndDuringShutdown) {
   auto group = std::make_shared<endpoints::WatchGroup>();
   std::vector<std::unique_ptr<endpoints::WatchGroup::Member>> members;
   for (int i = 0; i < 6; ++i) members.push_back(group->Join());
-  members[0]->OnEnding([&] { members[1].reset(); });  // the next to be told
+  members[0]->OnEnding([&] { members[1].reset(); });  // the next to be ended
   members[2]->OnEnding([&] { members[2].reset(); });
   members[3]->OnEnding([&] { members[0].reset(); });
   members[4]->OnEnding([&] {

@@ -19,7 +19,7 @@ void InstallFlagz(PathMux& mux, FlagValues flags);
 struct StatuszOptions {
   std::string binary_version;     // 1.36.4
   std::string emulation_version;  // 1.36
-  std::string compiler;           // stands where upstream names its Go version
+  std::string compiler;           // shown where upstream has its Go version
   std::vector<std::string> paths;
 };
 // `clock` must outlive the mux; the start is now.

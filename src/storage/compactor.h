@@ -1,5 +1,5 @@
-// Lets the store forget old history every few minutes. Several servers on one store agree through a key on who does it:
-// the one that finds `compact_rev_key` unchanged since its own last look compacts to the revision it saw then.
+// Compacts the store's history every few minutes. Several servers on one store coordinate through a key: the one that
+// finds `compact_rev_key` unchanged since its own last look compacts to the revision it saw then.
 // Thread safety: Compact() by one caller at a time; the rest from any thread.
 #pragma once
 

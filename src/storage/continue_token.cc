@@ -19,7 +19,7 @@ struct Members {
   std::string start;
 };
 
-// As Go's encoding/json reads a token: members that it does not know are passed over.
+// As Go's encoding/json reads a token: unknown members are ignored.
 Outcome<Members, std::string> Read(std::string_view json) {
   base::Arena arena;
   const auto decoded = codec::DecodeJSON(arena, json);

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "storage/continue_token.h"
 
-// What decodes, encodes and decodes again to the same; and never leaves its prefix.
+// Property: a decoded token encodes and decodes to the same, and its key stays within the prefix.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace keelson::storage;
   const auto token = DecodeContinue({reinterpret_cast<const char*>(data), size}, "/pods/");

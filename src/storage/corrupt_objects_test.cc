@@ -1,5 +1,5 @@
-// What is told of values that are no objects, with the gate AllowUnsafeMalformedObjectDeletion and without it, and how
-// they are deleted.
+// Errors for unreadable values, with the gate AllowUnsafeMalformedObjectDeletion and without it, and their
+// deletion.
 #include <gtest/gtest.h>
 
 #include <boost/asio/use_future.hpp>
@@ -41,7 +41,7 @@ class CorruptObjects : public ::testing::TestWithParam<bool> {
                {.resource_prefix = "/pods", .report_corrupt = GetParam()}};
 };
 
-TEST_P(CorruptObjects, ReadsNameThem) {
+TEST_P(CorruptObjects, ReadErrorsNameTheKeys) {
   PutPod("a");
   Put("garbage", kGarbage);
   Put("sealed", kSealed);
@@ -51,7 +51,7 @@ TEST_P(CorruptObjects, ReadsNameThem) {
   ASSERT_FALSE(sealed.ok());
   const auto list = Await(store_.GetList("/pods", {}));
   ASSERT_FALSE(list.ok());
-  EXPECT_EQ(store_.decode_errors(), 2u);  // the sealed one is no matter of decoding
+  EXPECT_EQ(store_.decode_errors(), 2u);  // the encrypted one fails before decoding
   if (!gate()) {
     EXPECT_EQ(garbage.error().ToString(), "the text is no object");
     EXPECT_EQ(sealed.error().code, ErrorCode::kInternal);
@@ -75,7 +75,7 @@ TEST_P(CorruptObjects, ReadsNameThem) {
   EXPECT_EQ(status.details()->causes[1].field, "/registry/pods/default/sealed");
 }
 
-TEST_P(CorruptObjects, AListTellsOfAHundred) {
+TEST_P(CorruptObjects, ListReportsUpToAHundred) {
   for (int i = 0; i < 103; ++i) Put("x" + std::to_string(1000 + i), kGarbage);
   const auto list = Await(store_.GetList("/pods", {}));
   ASSERT_FALSE(list.ok());

@@ -1,5 +1,5 @@
-// A CustomResourceDefinition without its schemas, for those who decide by its names, versions and conditions: most of a
-// definition is schemas, and whoever starts with two thousand of them should not decode all.
+// A CustomResourceDefinition without its schemas, for code that needs only names, versions and conditions: most of a
+// definition is schemas, and a start with two thousand of them should not decode all.
 #pragma once
 
 #include <optional>

@@ -78,7 +78,7 @@ Awaitable<Result<ObjectPtr>> DryRunStorage::GuaranteedUpdate(std::string key, bo
   auto updated = co_await update(existing);
   if (!updated.ok()) co_return StatusError(std::move(updated).error());
   if (updated->action == Updated::Action::kLeave) co_return existing;
-  // What is created keeps the resourceVersion that was sent, as a dry run of Create() does.
+  // A created object keeps the resourceVersion that was sent, as a dry run of Create() does.
   const std::uint64_t version =
       existing ? existing->resource_version()
                : base::ParseUint64(updated->object["metadata"]["resourceVersion"].as_string()).value_or(0);

@@ -1,6 +1,6 @@
 // The memory that encoded forms (JSON, table row, metadata only) of all objects may take together (--encoded-cache-mb).
-// Forms are made on first use by whoever encodes, kept with their object, and given up under pressure: the ones not
-// asked for while the hand passed a few times go. A new form that finds one in use at the hand is not kept.
+// Forms are made on first use, kept with their object, and evicted under pressure (CLOCK): those not used while the
+// hand passed a few times. A new form that finds a used one at the hand is not kept.
 // Thread safety: all members from any thread.
 #pragma once
 

@@ -13,7 +13,7 @@ ObjectPtr NewObject(EncodedForms& forms, int number) {
   return ObjectPtr(new Object("/pods/" + std::to_string(number), 1, SharedBytes("stored"), {}, &forms));
 }
 
-TEST(EncodedForms, CountsAndForgets) {
+TEST(EncodedForms, AccountsAndReleases) {
   EncodedForms forms(1000);
   ObjectPtr object = NewObject(forms, 1);
   EXPECT_TRUE(object->GetForm(0).empty());
@@ -34,7 +34,7 @@ TEST(EncodedForms, CountsAndForgets) {
   EXPECT_EQ(forms.bytes(), 0u);
 }
 
-TEST(EncodedForms, DropsWhatWasNotAskedForFirst) {
+TEST(EncodedForms, EvictsUnusedFormsFirst) {
   EncodedForms forms(1000);
   std::vector<ObjectPtr> objects;
   for (int i = 0; i < 100; ++i) {
@@ -53,7 +53,7 @@ TEST(EncodedForms, DropsWhatWasNotAskedForFirst) {
   objects.clear();
 }
 
-TEST(EncodedForms, WalkingThroughMoreThanFitsStillHits) {
+TEST(EncodedForms, ScanLargerThanTheBudgetStillHits) {
   EncodedForms forms(1000);
   std::vector<ObjectPtr> objects;
   for (int i = 0; i < 12; ++i) objects.push_back(NewObject(forms, i));
@@ -71,9 +71,9 @@ TEST(EncodedForms, WalkingThroughMoreThanFitsStillHits) {
   objects.clear();
 }
 
-// Four LISTs at once, each at another place, of a fifth more than fits: what one asks for must not drop what the others
-// come to next.
-TEST(EncodedForms, WalkingSideBySideStillHits) {
+// Four LISTs at once, each at another place, of a fifth more than fits: one must not evict the forms that the others
+// need next.
+TEST(EncodedForms, ConcurrentScansStillHit) {
   constexpr std::size_t kObjects = 12, kWalkers = 4;
   EncodedForms forms(1000);
   std::vector<ObjectPtr> objects;

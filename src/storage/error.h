@@ -1,4 +1,4 @@
-// What can go wrong below the API: keys and revisions, not names and reasons. registry/ translates into a Status.
+// Errors below the API: keys and revisions, not names and reasons. registry/ translates them into a Status.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class ErrorCode : std::uint8_t {
 
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
-  std::string key;  // the full etcd key; of a corrupt object that was asked for alone: as it was asked for
+  std::string key;  // the full etcd key; of a corrupt object in a single read: the requested key
   std::uint64_t resource_version = 0;
   std::string message;  // AdditionalErrorMsg, or the internal error's text; of a list of corrupt objects: the first
   std::optional<meta::Status> status;

@@ -1,5 +1,5 @@
-// Whether the store answers and, in this process, still takes writes: for /healthz, /livez and /readyz ("etcd").
-// However many ask, the store is asked now and then only. Thread safety: all members from any thread.
+// Health of the store: it answers and, if embedded, still takes writes; for /healthz, /livez and /readyz ("etcd").
+// Results are shared, so that many requests cause few probes. Thread safety: all members from any thread.
 #pragma once
 
 #include <chrono>
@@ -20,14 +20,14 @@ class HealthProbe {
   HealthProbe(kv::Store& kv, const base::Clock& clock, std::string etcd_prefix, std::chrono::milliseconds timeout);
   // nullopt when it answers; else the text for the health check.
   Awaitable<std::optional<std::string>> Check();
-  // What the last one found, without asking. One that is under way for too long counts.
+  // Result of the last check, without a new one. A check that has run for too long counts as failed.
   std::optional<std::string> last() const;
 
  private:
   kv::Store& kv_;
   const base::Clock& clock_;
   const std::string key_;
-  const std::chrono::milliseconds timeout_;  // no probe is asked more often than twice in it
+  const std::chrono::milliseconds timeout_;  // at most two probes within it
   mutable std::mutex mutex_;
   std::optional<base::Clock::SteadyTime> asked_;
   bool waiting_ = false;  // for an answer since then

@@ -38,7 +38,7 @@ struct GetOptions {
   telemetry::Caller caller;
 };
 
-// What of a list or watch is wanted (upstream's SelectionPredicate).
+// Selects the objects of a list or watch (upstream's SelectionPredicate).
 struct SelectionPredicate {
   std::shared_ptr<const meta::LabelSelector> label;  // null: everything
   std::shared_ptr<const meta::FieldSelector> field;  // null: everything
@@ -55,7 +55,7 @@ struct ListOptions {
   SelectionPredicate predicate;
   bool recursive = true;  // false: the key is one object
   std::optional<bool> send_initial_events;
-  // What narrows a watch: the request's namespace and name, "" for all.
+  // Scope of a watch: the request's namespace and name, "" for all.
   std::string scope_namespace;
   std::string scope_name;
   // When the request's time is up: a watch that allows bookmarks gets one two seconds before.
@@ -79,7 +79,7 @@ struct WatchEvent {
   std::optional<meta::Status> error;   // of kError: the stream ends after it
 };
 
-// A watch: a cursor, polled on the connection's thread. No queue of its own.
+// A watch: a cursor, polled on the connection's thread. It has no queue.
 class WatchStream {
  public:
   enum class Poll : std::uint8_t { kEvent, kPending, kEnd };
@@ -94,7 +94,7 @@ class WatchStream {
 // Decides about a deletion with the object that would be deleted. A Status stops it.
 using ValidateDeletion = std::function<Awaitable<meta::Result<void>>(const ObjectPtr& existing)>;
 
-// What an update does with the object it was shown.
+// The decision of an update callback about the object.
 struct Updated {
   enum class Action : std::uint8_t {
     kWrite,
@@ -128,10 +128,10 @@ class Interface {
   // Deletes what lies at the key whatever it is: for objects that cannot be read (kCorruptObject). kKeyNotFound.
   virtual Awaitable<Result<void>> DeleteUnread(std::string key) = 0;
   virtual Awaitable<Result<ObjectPtr>> Get(std::string key, GetOptions options) = 0;
-  // What Get() would answer, where that is known without waiting; null: ask Get().
+  // The result of Get() if it is available without waiting; null: call Get().
   virtual ObjectPtr TryGet(std::string_view /*key*/, const GetOptions& /*options*/) { return nullptr; }
   virtual Awaitable<Result<ObjectList>> GetList(std::string key, ListOptions options) = 0;
-  // Reads, calls `update`, writes if nobody else wrote meanwhile, else again. Bytes that did not change are not
+  // Reads, calls `update`, writes if the object is unchanged meanwhile, else retries. Unchanged bytes are not
   // written.
   virtual Awaitable<Result<ObjectPtr>> GuaranteedUpdate(std::string key, bool ignore_not_found,
                                                         Preconditions preconditions, UpdateFunc update,

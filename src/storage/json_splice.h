@@ -8,13 +8,13 @@
 
 namespace keelson::storage {
 
-// Where it stands among metadata's members.
+// Position of resourceVersion among metadata's members.
 enum class MetadataOrder : std::uint8_t {
   kStruct,  // behind uid, as Go writes ObjectMeta
   kSorted,  // by key, as Go writes maps (custom resources)
 };
 
-// The same text with metadata.resourceVersion set ("" removes it). nullopt when the text is no object with a metadata
+// The same text with metadata.resourceVersion set ("" removes it). nullopt if the text is not an object with a metadata
 // object. REQUIRES: the text is valid JSON, as compact as Go writes it.
 std::optional<base::SharedBytes> SetJSONResourceVersion(std::string_view stored, std::string_view text,
                                                         MetadataOrder order);

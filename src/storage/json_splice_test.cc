@@ -41,7 +41,7 @@ TEST(JSONSplice, SetsAndRemoves) {
             R"({"metadata":{"name":"a","labels":{}}})");
 }
 
-TEST(JSONSplice, RefusesWhatIsNoObject) {
+TEST(JSONSplice, RefusesBytesThatAreNotAnObject) {
   for (const char* text :
        {"", "[]", "{}", R"({"metadata":[]})", R"({"kind":"X"})", R"({"metadata":{"name")", R"({"metadata":{"a":"b)"}) {
     SCOPED_TRACE(text);

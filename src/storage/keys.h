@@ -10,14 +10,14 @@
 
 namespace keelson::storage {
 
-// "/" + prefix + "/": what stands before every relative key without its leading slash. "/registry" → "/registry/".
+// "/" + prefix + "/": the prefix of every relative key without its leading slash. "/registry" → "/registry/".
 std::string PathPrefix(std::string_view etcd_prefix);
 
 // The relative key, checked against path tricks and against the resource prefix; with a trailing slash when
 // `recursive`.
 Outcome<std::string, Error> PrepareKey(std::string_view resource_prefix, std::string_view key, bool recursive);
 
-// An error of upstream that is no StorageError and no Status: 500 with its text alone.
+// An error of upstream that is neither a StorageError nor a Status: 500 with its text alone.
 Error UntypedError(std::string_view message);
 
 // 0 for "" and "0". The error is the text of upstream's InvalidError.

@@ -65,7 +65,7 @@ PageEnd EndPage(std::string_view last_key, std::string_view key, std::uint64_t r
   std::string next(last_key);
   next.push_back('\0');
   end.continue_token = EncodeContinue(next, key, static_cast<std::int64_t>(resource_version));
-  // With a selector nobody knows how many of the rest would match.
+  // With a selector the number of remaining matches is unknown.
   if (options.predicate.MatchesEverything()) end.remaining_item_count = count - options.predicate.limit;
   return end;
 }

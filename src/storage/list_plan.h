@@ -1,4 +1,4 @@
-// What a list's options ask for, resolved (upstream's ValidateListOptions), and the two things every list ends with.
+// Resolved options of a list (upstream's ValidateListOptions), and the two steps at the end of every list.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ class MaintenanceTest : public ::testing::Test {
   base::FakeClock clock_;
 };
 
-TEST_F(MaintenanceTest, CompactsWhatWasSeenARoundBefore) {
+TEST_F(MaintenanceTest, CompactsToTheRevisionOfThePreviousRound) {
   Compactor compactor(*kv_);
   Put("a");
   ASSERT_TRUE(Await(compactor.Compact()).ok());
@@ -67,12 +67,12 @@ TEST_F(MaintenanceTest, OnlyOneOfTwoServersCompacts) {
   EXPECT_EQ(two.compact_revision(), after);
 }
 
-TEST_F(MaintenanceTest, HealthIsAskedNowAndThen) {
+TEST_F(MaintenanceTest, HealthProbesAreRateLimited) {
   HealthProbe probe(failing_, clock_, "/registry", std::chrono::seconds(2));
   EXPECT_EQ(probe.last(), std::nullopt);  // a store in this process is there
   EXPECT_EQ(Await(probe.Check()), std::nullopt);
   failing_.Disconnect();
-  EXPECT_EQ(Await(probe.Check()), std::nullopt);  // too soon to ask again
+  EXPECT_EQ(Await(probe.Check()), std::nullopt);  // too soon for another probe
   clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(Await(probe.Check()), "error getting data from etcd: the connection is lost");
   EXPECT_EQ(probe.last(), "error getting data from etcd: the connection is lost");
@@ -99,7 +99,7 @@ TEST_F(MaintenanceTest, HealthFailsWhenTheStoreRefusesWrites) {
   EXPECT_EQ(probe.last(), "the store refuses writes: failpoint kv/rocks/before-write");
 }
 
-TEST_F(MaintenanceTest, AStoreElsewhereIsNotThereUntilItAnswered) {
+TEST_F(MaintenanceTest, RemoteStoreIsUnhealthyUntilItAnswers) {
   testing::FailingKV remote(*kv_, false);
   HealthProbe probe(remote, clock_, "/registry", std::chrono::seconds(2));
   EXPECT_EQ(probe.last(), "etcd client connection not yet established");

@@ -46,7 +46,7 @@ class ResourceMetrics {
   void Bookmark();
   void Listed(std::size_t fetched, std::size_t evaluated, std::size_t returned);
   void DecodeError();
-  // -1: could not be told. No bytes: they are not estimated (the gate SizeBasedListCostEstimate is off).
+  // -1: unknown. No bytes: they are not estimated (the gate SizeBasedListCostEstimate is off).
   void Counted(std::int64_t objects, std::optional<std::int64_t> bytes);
   void ConsistencyChecked(std::string_view status);  // success, failure, error
   telemetry::Histogram& read_wait() { return all_.read_wait.With({resource_.group, resource_.resource}); }

@@ -8,7 +8,7 @@
 
 namespace keelson::storage {
 
-constexpr std::uint8_t kChances = 4;  // of a form that was asked for again
+constexpr std::uint8_t kChances = 4;  // of a form that was used again
 
 // The forms of one object and its place in the circle that the budget's hand walks.
 struct Object::Forms {
@@ -121,8 +121,8 @@ void EncodedForms::Added(Object::Forms* forms, std::size_t form, SharedBytes byt
   }
 }
 
-// The first form in use ends the search, and the newcomer is not kept: LISTs of more than fits would otherwise drop,
-// just before they come to them, the forms that the next such LIST asks for first. The hand moves by one for each
+// The first form in use ends the search, and the newcomer is not kept: LISTs larger than the budget would otherwise
+// evict, just before they reach them, the forms that the next such LIST needs first. The hand moves by one for each
 // newcomer, so several LISTs side by side must miss a few times as many forms as there are before one in use goes.
 bool EncodedForms::MakeRoomLocked(std::size_t bytes) {
   const std::size_t bytes_max = bytes_max_.load(std::memory_order_relaxed);

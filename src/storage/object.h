@@ -20,8 +20,8 @@ namespace keelson::storage {
 using base::SharedBytes;
 class EncodedForms;  // storage/encoded_forms.h
 
-// What selectors and indexes read, taken out of the bytes once. The texts are views: into the stored bytes, into
-// `extra` (what does not stand there as it is: numbers, booleans, escaped JSON), or into constant tables.
+// Fields that selectors and indexes read, extracted from the bytes once. The texts are views: into the stored bytes,
+// into `extra` (texts that differ from the bytes: numbers, booleans, escaped JSON), or into constant tables.
 struct Attributes {
   std::string_view name;
   std::string_view name_space;
@@ -39,7 +39,7 @@ class Object : public base::RefCounted {
   static constexpr std::size_t kFormsMax = 4;
 
   // `attributes` must have been read from `stored`. `forms` accounts for the encoded forms and must outlive this; null:
-  // nobody does. `stale`: what lies in the store differs from what a writer would put there (older version, other
+  // not accounted. `stale`: the stored bytes differ from what a write would store (older version, other
   // encoding, retired key), so that an update is written even if it changes nothing.
   Object(std::string key, std::uint64_t resource_version, SharedBytes stored, Attributes attributes,
          EncodedForms* forms = nullptr, bool stale = false);

@@ -1,5 +1,5 @@
-// Compressed objects in memory: most of a CustomResourceDefinition is the prose of its schemas, which is read when
-// somebody asks for the definition or compiles it, and held for all of them all the time. The store has the plain
+// Compressed objects in memory: most of a CustomResourceDefinition is the prose of its schemas, which is needed only to
+// serve or compile the definition, but is held for all of them all the time. The store has the plain
 // bytes.
 //
 //   magic | resourceVersion, 8 bytes | size of the plain bytes, 4 bytes | zstd of them without resourceVersion
@@ -26,7 +26,7 @@ bool IsPacked(std::string_view held);
 base::SharedBytes Unpacked(const base::SharedBytes& held);
 std::string_view Unpacked(base::Arena& arena, std::string_view held);  // the same, in `arena` where it is packed
 
-// `inner` writes JSON by a schema's order and has no stored form of its own.
+// `inner` writes JSON in a schema's order and has no separate stored form.
 std::unique_ptr<ResourceCodec> NewPackedCodec(std::unique_ptr<ResourceCodec> inner);
 
 }  // namespace keelson::storage

@@ -14,7 +14,7 @@ constexpr std::string_view kMagic("k8s\0", 4);
 constexpr std::uint32_t kEnvelopeRaw = 2;
 constexpr std::uint32_t kMetadata = 1;
 
-// A field that holds bytes: where it stands, tag and length included, and what it holds.
+// A length-delimited field: its position, tag and length included, and its content.
 struct Found {
   std::size_t begin = 0;  // of the tag
   std::size_t end = 0;
@@ -22,7 +22,7 @@ struct Found {
   bool there = false;
 };
 
-// The first field `number`; when there is none, where it would stand in ascending order.
+// The first field `number`; if absent, its position in ascending order.
 bool Find(std::string_view message, std::uint32_t number, Found& found) {
   WireReader reader(message);
   bool placed = false;
@@ -169,7 +169,7 @@ bool ScanProto(std::string_view message, const std::vector<ProtoPaths::Node>& pa
     ProtoValue value;
     if (!(type == WireType::kBytes ? reader.Bytes(value.bytes) : reader.Varint(value.number))) return false;
     if (wanted->leaf >= 0) visit(wanted->leaf, value);
-    // As deep as the paths that were asked for.
+    // As deep as the requested paths.
     if (!wanted->children.empty() && !ScanProto(value.bytes, wanted->children, visit)) return false;
   }
   return true;

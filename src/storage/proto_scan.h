@@ -27,11 +27,11 @@ std::optional<std::string_view> FindBytes(std::string_view message, std::uint32_
 // The same object with metadata.resourceVersion set to `text` ("" as in storage); nullopt when the bytes are broken.
 std::optional<base::SharedBytes> SetProtoResourceVersion(std::string_view stored, std::string_view text);
 
-// Which fields a scan looks for: a tree of field numbers.
+// Field paths that a scan looks for: a tree of field numbers.
 struct ProtoPaths {
   struct Node {
     std::uint32_t number = 0;
-    int leaf = -1;  // what Visit is told; -1: only a way to others
+    int leaf = -1;  // the argument of Visit; -1: an inner node
     std::vector<Node> children;
   };
   std::vector<Node> roots;

@@ -24,9 +24,9 @@ class ResourceCodec {
   virtual Outcome<base::SharedBytes, std::string> Encode(base::Arena& arena, Value object) const = 0;
   // Stored bytes (with or without a resourceVersion inside) as a Value in the hub version, defaults applied.
   virtual Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view stored) const = 0;
-  // What Encode() would write for the object in `stored`, where that is not what lies there (another version or media
-  // type); empty when `stored` is in the storage version and encoding already. The error is what reading a corrupt
-  // object tells.
+  // The bytes that Encode() would write for the object in `stored`, if they differ from it (another version or media
+  // type); empty if `stored` is in the storage version and encoding already. The error is that of a corrupt
+  // object.
   virtual Outcome<base::SharedBytes, std::string> Normalize(std::string_view stored) const = 0;
   // Objects of this kind are stored before their defaults are complete: what was written is read back through
   // Normalize(), and is stale where that changes it.

@@ -64,7 +64,7 @@ class Without {
   std::optional<Value> saved_;
 };
 
-// Collects texts that do not stand in the stored bytes; views are made when all are there, because the buffer moves
+// Collects texts that are not in the stored bytes verbatim; views are made when all are there, because the buffer moves
 // until then.
 class ExtraTexts {
  public:
@@ -204,8 +204,8 @@ bool SchemaCodec::IsCurrent(std::string_view raw) const {
   return found.ok() && found->api_version == api_version_ && found->kind == options_.storage.kind;
 }
 
-// What is neither protobuf nor JSON may be YAML, and what is none of them any of them in base64; an error is the last
-// one's.
+// Tries protobuf, JSON, YAML, then each of them in base64; the error is that of the last
+// attempt.
 Outcome<Value, std::string> SchemaCodec::DecodeAny(base::Arena& arena, std::string_view stored) const {
   if (options_.type == nullptr || codec::HasEnvelope(stored) || base::Trim(stored).starts_with('{'))
     return DecodePlain(arena, stored);
@@ -368,7 +368,7 @@ Outcome<Attributes, std::string> SchemaCodec::ProtoAttributes(const SharedBytes&
             }
           });
   if (!valid) return std::string(kCorrupt);
-  for (std::size_t i = 0; i < leaves_.size(); ++i) {  // What is not there is the zero value.
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {  // Absent fields have the zero value.
     if (texts[i].set || !leaves_[i].in_proto) continue;
     if (leaves_[i].kind == schema::Kind::kBool) texts[i].view = "false";
     if (leaves_[i].kind == schema::Kind::kInt32 || leaves_[i].kind == schema::Kind::kInt64) texts[i].view = "0";

@@ -33,7 +33,7 @@ struct SchemaCodecOptions {
   meta::GroupVersionKind storage;  // what is written
   std::string hub_version;         // apiVersion of the Values given and returned; "" the storage version
   bool json = false;               // stored as JSON, and kept so in memory
-  // What lies in the store where that is not what memory keeps (--storage-media-type); not with `json`.
+  // Encoding in the store if it differs from the one in memory (--storage-media-type); not with `json`.
   enum class Media : std::uint8_t { kSame, kJSON, kYAML };
   Media media = Media::kSame;
   const schema::Struct* type = nullptr;  // of the storage version; null: JSON without a schema (custom resources)

@@ -1,4 +1,4 @@
-// Where each resource lies in the store and in which version and encoding it is written: upstream's layout, as data.
+// Storage layout of each resource: key prefix, storage version and encoding, as upstream has them.
 // Two servers (or two versions of one) on the same store must agree on every line of this.
 #pragma once
 

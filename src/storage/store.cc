@@ -56,7 +56,7 @@ Error FromKV(const kv::Error& error, std::string_view key) {
   }
 }
 
-// What is known of a key before it is changed. `object` null: there is none.
+// State of a key before a change. `object` null: the key does not exist.
 struct Store::State {
   ObjectPtr object;
   bool current = false;  // read just now, not taken from a cache
@@ -125,7 +125,7 @@ std::string Store::CorruptText(const Unreadable& why) const {
                          : "data from the storage is not transformable revision=0: " + why.message;
 }
 
-// Of a read of one object. The key is the one that was asked for.
+// The error of a read of one object. `key` is the requested one.
 Error Store::ReadError(std::string key, const Unreadable& why) const {
   CountUnreadable(why);
   if (options_.report_corrupt)
@@ -229,8 +229,8 @@ Awaitable<Result<Store::State>> Store::Read(std::string full_key, telemetry::Cal
   co_return co_await StateOf(std::move(full_key), *std::move(range));
 }
 
-// What a change begins with: the cached object, or the present one. In this process the revision alone costs next to
-// nothing, so that a cache which lags behind is noticed before the object is judged: admission sees the change once.
+// The initial state of a change: the cached object, or the current one. With the embedded store the revision alone
+// costs next to nothing, so that a stale cache is noticed before admission runs: admission sees the change once.
 Awaitable<Result<Store::State>> Store::Begin(std::string full_key, ObjectPtr cached, telemetry::Caller caller) {
   if (!cached) co_return co_await Read(std::move(full_key), caller);
   if (!parts_.kv.embedded()) co_return State{.object = std::move(cached)};
@@ -243,7 +243,7 @@ Awaitable<Result<Store::State>> Store::Begin(std::string full_key, ObjectPtr cac
 
 Awaitable<bool> Store::LiesInStore(std::string full_key, SharedBytes plain, ObjectPtr completed) {
   if (!parts_.codec.completes_on_read()) co_return false;
-  // Most updates change something: the store is asked only where the result of reading would be the same.
+  // Most updates change something: the store is read only if the result would otherwise be unchanged.
   auto complete = parts_.codec.Normalize(plain.view());
   if (!complete.ok() || complete->empty()) co_return false;
   auto stored = parts_.codec.WithResourceVersion(complete->view(), completed->resource_version());
@@ -350,7 +350,7 @@ Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::u
   const telemetry::ScopedSpan span = StartSpan(caller, "Create etcd3", key);
   KS_CO_TRY(const std::string relative, PrepareKey(options_.resource_prefix, key, false));
   const std::string full_key = FullKey(relative);
-  // What is no number is not a version, as upstream.
+  // Text that is not a number counts as unset, as upstream.
   if (base::ParseUint64(object["metadata"]["resourceVersion"].as_string()).value_or(0) != 0) {
     co_return UntypedError("resourceVersion should not be set on objects to be created");
   }
@@ -479,7 +479,7 @@ Awaitable<Result<ObjectList>> Store::GetList(std::string key, ListOptions option
   const std::string prefix = FullKey(relative);
   const std::int64_t limit = options.recursive ? options.predicate.limit : 0;
   const bool paging = limit > 0;
-  // A resourceVersion that is no revision of the store is in its future, too.
+  // A resourceVersion beyond int64 is in the store's future, too.
   constexpr auto kRevisionMax = static_cast<std::uint64_t>(std::numeric_limits<kv::Revision>::max());
 
   kv::RangeRequest request{.key = plan.start_key.empty() ? prefix : FullKey(plan.start_key),
@@ -576,7 +576,7 @@ Awaitable<Result<std::uint64_t>> Store::CurrentResourceVersion(telemetry::Caller
     if (!current.ok()) co_return FromKV(current.error(), full_key);
     revision = *current;
   } else {
-    // A linearizable read of nothing: its header tells the revision that the cluster agrees on.
+    // A linearizable read of nothing: its header has the cluster's current revision.
     const telemetry::LatencyScope latency(caller.latencies, telemetry::LatencyTrackers::kEtcd);
     auto range = co_await parts_.kv.Range({.key = full_key, .limit = 1, .count_only = true, .span = *span});
     if (!range.ok()) co_return FromKV(range.error(), full_key);

@@ -1,6 +1,6 @@
 // The storage interface on any kv backend (upstream's etcd3 store): one per resource.
-// What comes back is the stored form with its resourceVersion in place and its attributes read; nothing here builds a
-// tree. Thread safety: all members from any thread. Ownership: everything given to the constructor must outlive this
+// Returned objects are in the stored form with resourceVersion set and attributes read; nothing here builds a tree.
+// Thread safety: all members from any thread. Ownership: everything given to the constructor must outlive this
 // and its streams.
 #pragma once
 
@@ -28,8 +28,8 @@ namespace keelson::storage {
 struct StoreOptions {
   std::string etcd_prefix = "/registry";  // --etcd-prefix
   std::string resource_prefix;            // "/pods"; begins with a slash, and is more than one
-  // The gate AllowUnsafeMalformedObjectDeletion: what cannot be read is told key by key (kCorruptObject), and every
-  // value is decoded whole when it is read, so that nothing corrupt passes for an object.
+  // The gate AllowUnsafeMalformedObjectDeletion: unreadable objects are reported by key (kCorruptObject), and every
+  // value is fully decoded when it is read, so that no corrupt one passes.
   bool report_corrupt = false;
   std::string object_type;  // of spans: *core.Pod
 };
@@ -46,7 +46,7 @@ struct StoreParts {
 
 class Store final : public Interface {
  public:
-  // Corrupt objects that one list tells of.
+  // Corrupt objects that one list reports.
   static constexpr std::size_t kCorruptMax = 100;
 
   Store(StoreParts parts, StoreOptions options);
@@ -70,12 +70,12 @@ class Store final : public Interface {
   // For the cacher.
   // The newest object; `cached` itself when it is that, so that its encoded forms are shared.
   Awaitable<Result<ObjectPtr>> GetLatest(std::string key, ObjectPtr cached, telemetry::Caller caller = {});
-  // `cached` when it is the newest and that is known without waiting; null: ask GetLatest(). REQUIRES: `cached` is not
+  // `cached` if it is known to be the newest without waiting; null: call GetLatest(). REQUIRES: `cached` is not
   // null.
   ObjectPtr TryGetLatest(std::string_view key, const ObjectPtr& cached, const telemetry::Caller& caller);
   // The revision that a consistent read must have reached.
   Awaitable<Result<std::uint64_t>> CurrentResourceVersion(telemetry::Caller caller);
-  // Why a value is no object.
+  // Why a value cannot be read as an object.
   struct Unreadable {
     std::string message;
     bool transformed = true;  // it could be decrypted, but not decoded; false: not even that
@@ -83,9 +83,9 @@ class Store final : public Interface {
   };
   // The object in a value read from the store.
   Awaitable<Outcome<ObjectPtr, Unreadable>> ObjectOf(kv::KeyValue pair, telemetry::Span span = {});
-  // What a list tells of a value that it cannot show.
+  // The list's error for an unreadable value.
   Error ListError(const std::string& full_key, const Unreadable& why) const;
-  // What a watch tells of a value that it cannot show; `deleted`: it is the last value of a deleted key.
+  // The watch's error event for an unreadable value; `deleted`: it is the last value of a deleted key.
   meta::Status WatchError(const Unreadable& why, bool deleted) const;
   // `object` as it is shown when it was deleted at, or left a selection at, `resource_version`.
   Result<ObjectPtr> WithResourceVersion(const Object& object, std::uint64_t resource_version) const;

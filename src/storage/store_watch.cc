@@ -1,5 +1,5 @@
 // Watch straight from kv, for resources without a watch cache (events). The kv watcher is the cursor: one response is
-// fetched, handed out event by event, and only then the next is asked for, so a slow client holds back nobody and costs
+// fetched, handed out event by event, and only then the next is requested, so a slow client delays no other and costs
 // no queue.
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -21,7 +21,7 @@ constexpr auto kRevisionMax = static_cast<std::uint64_t>(std::numeric_limits<kv:
 WatchEvent ErrorEvent(meta::Status status) { return {.type = WatchEvent::Type::kError, .error = std::move(status)}; }
 
 meta::Status StatusOf(const Error& error) {
-  // A list tells all that cannot be read, a watch the first.
+  // A list reports all unreadable objects, a watch the first.
   if (error.status && error.status->reason() == meta::StatusReason::kStoreReadError)
     return meta::NewInternalError(error.message);
   return error.status ? *error.status : meta::NewInternalError(error.ToString());
@@ -46,7 +46,7 @@ struct Shared {
   std::unique_ptr<kv::Watcher> watcher;
   std::shared_ptr<async::Event> drained = std::make_shared<async::Event>();
 
-  // Hands over what was fetched; false when nobody wants more.
+  // Hands over fetched events; false if the watch was closed.
   Awaitable<bool> Offer(std::deque<WatchEvent> events, bool last) {
     std::shared_ptr<async::Event> wait;
     std::function<void()> call;
@@ -67,7 +67,7 @@ struct Shared {
   }
 };
 
-// What a change looks like to one who sees only what its predicate selects. False: nothing.
+// The event of a change for a watcher with a predicate (ADDED, MODIFIED or DELETED). False: none.
 Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) {
   // The value before the change was compacted: neither its type nor, of a deletion, its object is known.
   if (!change.is_create() && !change.prev_kv) {

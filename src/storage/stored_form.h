@@ -15,7 +15,7 @@ class StoredForm {
   virtual ~StoredForm() = default;
   // False: what is encoded is what is stored, and the other functions are not called.
   virtual bool differs() const = 0;
-  // What goes into the store. REQUIRES: normalized bytes without a resourceVersion.
+  // The bytes to store. REQUIRES: normalized bytes without a resourceVersion.
   virtual Outcome<base::SharedBytes, std::string> ToStorage(const base::SharedBytes& normalized) const = 0;
   // Whether what lies there is in the encoding and version in which it would be written.
   virtual bool IsCurrent(std::string_view raw) const = 0;

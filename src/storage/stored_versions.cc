@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kDefinitionsGroup = "apiextensions.k8s.io";
 
-// What every version of a definition may have, and v1beta1 once for all of them. In v1: schema; above the versions:
+// Fields of each version of a definition that v1beta1 has once for all versions. In v1: schema; above the versions:
 // validation.
 struct Shared {
   std::string_view in_version;

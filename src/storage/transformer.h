@@ -1,5 +1,5 @@
-// What stands between the encoded object and the store: nothing (identity) or encryption. The full etcd key is
-// authenticated with it. Thread safety: all members from any thread.
+// Transforms values between the encoded object and the store: identity or encryption (upstream's value.Transformer).
+// The full etcd key is authenticated with it. Thread safety: all members from any thread.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@
 
 namespace keelson::storage {
 
-// What a value belongs to (upstream's value.Context and the request's context).
+// Context of a value (upstream's value.Context and the request's context).
 struct TransformContext {
   template <std::convertible_to<std::string_view> Key>
   explicit(false) TransformContext(const Key& key, telemetry::Span span = {}) : key(key), span(span) {}
@@ -43,7 +43,7 @@ class Transformer {
   }
   virtual Awaitable<Outcome<void, std::string>> Prepare(base::SharedBytes data) const;
 
-  // True when writing asks for a key elsewhere, each time: await AwaitToStorage() instead of TransformToStorage().
+  // True if every write calls a plugin: await AwaitToStorage() instead of TransformToStorage().
   virtual bool WritesElsewhere() const { return false; }
   virtual Awaitable<Outcome<base::SharedBytes, std::string>> AwaitToStorage(base::SharedBytes data,
                                                                             std::string key) const;

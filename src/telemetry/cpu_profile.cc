@@ -24,7 +24,7 @@ struct Sample {
   std::array<void*, CPUProfile::kFramesMax> frames;
 };
 
-// What the signal handler writes to: it may only touch memory that is there.
+// The signal handler's buffer: it may only touch allocated memory.
 struct Samples {
   std::atomic<std::size_t> next{0};
   std::vector<Sample> items{CPUProfile::kSamplesMax};
@@ -32,7 +32,7 @@ struct Samples {
 
 std::mutex g_mutex;  // over starting and stopping
 std::unique_ptr<Samples> g_samples;
-std::atomic<Samples*> g_target{nullptr};  // null: nobody samples
+std::atomic<Samples*> g_target{nullptr};  // null: not sampling
 std::atomic<int> g_inside{0};             // handlers that run now
 
 void OnSignal(int) {
@@ -88,7 +88,7 @@ class ProfileWriter {
     Number(out, 2, String(unit));
     return out;
   }
-  // Executable mappings of this process, which tell pprof what file an address is from.
+  // Executable mappings of this process, by which pprof finds the file of an address.
   std::string Mappings() {
     std::string out;
     std::FILE* maps = std::fopen("/proc/self/maps", "re");
@@ -206,7 +206,7 @@ void CPUProfile::Stop() {
   SetTimer(0);
   g_target = nullptr;
   while (g_inside != 0) std::this_thread::yield();
-  // A signal that is still on its way finds nobody to write for; the default action would end the process.
+  // A late signal must be ignored; the default action would end the process.
   signal(SIGPROF, SIG_IGN);
   active_ = false;
 }

@@ -1,5 +1,5 @@
-// Where the process spends its CPU time: the stack of whichever thread runs is noted a hundred times for each second of
-// CPU time, and written in the format of pprof (profile.proto, not compressed). Addresses are not resolved to names
+// Sampling CPU profiler: the stack of the running thread is recorded a hundred times for each second of CPU time, and
+// written in the format of pprof (profile.proto, not compressed). Addresses are not resolved to names
 // here; pprof does that with the binary. Thread safety: all members from any thread; one profile at a time.
 #pragma once
 

@@ -54,7 +54,7 @@ void WriteAll(int fd, std::string_view bytes) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0) {
       if (errno == EINTR) continue;
-      return;  // Nobody to tell: the log itself cannot be written.
+      return;  // Not reported: the log itself cannot be written.
     }
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }

@@ -2,7 +2,7 @@
 //   log::V(2).Info("Compacted store", "revision", revision, "keys", deleted);
 //   log::Error("Failed to renew lease", "err", status, "lease", id);
 // Thread safety: every function from any thread. A line is written whole. Before Start() lines are written by the
-// caller; after it they go through one bounded buffer that a thread of its own empties, so that a slow reader of the
+// caller; after it they go through one bounded buffer that a separate thread empties, so that a slow reader of the
 // log never holds up a request: when the buffer is full, lines are dropped and their number is logged. One log per
 // process on purpose, the only such thing here: passing it through every call would say nothing.
 #pragma once
@@ -42,7 +42,7 @@ class Value {
   template <class Rep, class Period>
   Value(std::chrono::duration<Rep, Period> duration)  // NOLINT
       : kind_(Kind::kDuration), int_(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count()) {}
-  // Anything that tells itself in a message: a Status, a storage error.
+  // Anything with a message(): a Status, a storage error.
   template <class T>
     requires requires(const T& t) {
       { t.message() } -> std::convertible_to<std::string_view>;

@@ -42,7 +42,7 @@ struct Failure {
   std::string_view message() const { return "it broke"; }
 };
 
-TEST_F(LogTest, HeaderIsKlogs) {
+TEST_F(LogTest, HeaderEqualsKlog) {
   Use({});
   Info("Started");
   ASSERT_EQ(lines_.size(), 1u);

@@ -1,7 +1,7 @@
 // Metrics in Prometheus' text format: families of counters, gauges and histograms with labels.
 //   auto& total = metrics.Counters({.name = "apiserver_request_total", .help = "...", .labels = {"code", "verb"}});
-//   total.With({"200", "GET"}).Inc();          // lock-free lookup; keep the reference where the labels are known
-//   beforehand
+//   total.With({"200", "GET"}).Inc();
+// With() is a lock-free lookup; keep the reference if the labels are fixed.
 // Thread safety: every member from any thread. Incrementing and observing are single atomic operations; With() takes no
 // lock for a series that exists; a new series takes its family's mutex. Ownership: the registry owns families and
 // series; both live, at the same address, as long as the registry.
@@ -83,7 +83,7 @@ namespace internal {
 class SeriesTable;
 }
 
-// What families of every type share.
+// Base of metric families of every type.
 class Family {
  public:
   // More series than this in one family share one whose values are all "unexpected": a client must not be able to fill
@@ -151,11 +151,11 @@ using CounterVec = MetricVec<Counter>;
 using GaugeVec = MetricVec<Gauge>;
 using HistogramVec = MetricVec<Histogram>;
 
-// What a collector writes its values into while the metrics are exposed.
+// Receives the values of a collector while the metrics are exposed.
 class Exposition {
  public:
   virtual ~Exposition() = default;
-  // One series of a family that has no storage of its own. Series of one family come one after another.
+  // Writes one series of a family without storage. Series of one family come one after another.
   virtual void Write(const MetricOptions& family, MetricType type, LabelValues values, double value) = 0;
 };
 
@@ -166,7 +166,7 @@ class MetricsRegistry {
   MetricsRegistry(const MetricsRegistry&) = delete;
   MetricsRegistry& operator=(const MetricsRegistry&) = delete;
 
-  // The family of that name, made on first use. REQUIRES: a family asked for twice has the same type and labels both
+  // The family of that name, made on first use. REQUIRES: a family requested twice has the same type and labels both
   // times. A family without labels has its one series (and shows 0) from the start.
   CounterVec& Counters(const MetricOptions& options);
   GaugeVec& Gauges(const MetricOptions& options);
@@ -182,8 +182,8 @@ class MetricsRegistry {
   void Disable(std::string_view name);
   void AllowLabelValues(std::string_view name, std::string_view label, std::vector<std::string> values);
 
-  // Begins anew: what was counted so far is not shown any more, gauges are 0, and series with labels are gone until
-  // something happens to them again. What collectors write is not touched. Series keep their addresses.
+  // Resets all counts: gauges are 0, and series with labels disappear until they are used again. Values of collectors
+  // are not affected. Series keep their addresses.
   void Reset();
 
   // As text format 0.0.4: families by name, series by label values, labels by name. Families that would take the text

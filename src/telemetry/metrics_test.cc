@@ -158,7 +158,7 @@ TEST(Metrics, FloatsAsGo) {
 
 TEST(Metrics, Buckets) { EXPECT_EQ(ExponentialBuckets(1, 2, 4), (std::vector<double>{1, 2, 4, 8})); }
 
-TEST(Metrics, ResetBeginsAnew) {
+TEST(Metrics, ResetClearsSeries) {
   MetricsRegistry registry;
   auto& requests = registry.Counters({.name = "requests_total", .help = "h", .labels = {"code"}});
   Counter& good = requests.With({"200"});

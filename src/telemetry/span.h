@@ -1,9 +1,9 @@
-// Handles of spans: what lower layers are given to tell which request they work for.
+// Handles of spans, passed to lower layers to identify the request.
 //   const ScopedSpan span = parent.Start("cacher.Get", {{"key", key}});
 //   ...
 //   span->AddEvent("About to Get from underlying storage");
 // A null handle, or one of a trace that is not recorded, costs a test of a pointer; texts of attributes should then not
-// be made either: ask recording().
+// be made either: check recording().
 // Thread safety: all members from any thread. Ownership: a handle must not outlive its Trace (telemetry/trace.h), which
 // the request holds until its response has been written.
 #pragma once
@@ -36,7 +36,7 @@ struct Attribute {
   bool is_number = false;
 };
 
-// Which upstream library would have made the span (its instrumentation scope).
+// The upstream library that makes this span there (its instrumentation scope).
 enum class Instrumentation : std::uint8_t { kComponent, kFilter, kHTTP, kGRPC };
 enum class SpanKind : std::uint8_t { kInternal = 1, kServer = 2, kClient = 3 };  // OTLP's numbers
 

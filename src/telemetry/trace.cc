@@ -133,7 +133,7 @@ std::vector<std::pair<std::string_view, std::string>> Trace::Propagation(std::ui
     context = current_;
     if (index != Span::kNotRecorded && spans_[index].context.sampled) context = spans_[index].context;
   }
-  // Each span that is not recorded has an ID of its own, too.
+  // Spans that are not recorded have distinct IDs, too.
   if (options_.sink && !context.sampled) context.span_id = NewSpanID();
   std::vector<std::pair<std::string_view, std::string>> headers;
   if (context.valid()) {

@@ -1,7 +1,7 @@
 // The spans of one request, and the trace context it came with and passes on. One source for two readers: what is
 // sampled is given to a SpanSink (an exporter) when the last holder lets the trace go, unformatted; spans of slow
 // requests are also written to the log (upstream's Trace[...] blocks).
-// Thread safety: all members from any thread; a lock of its own, which is held for an append at most.
+// Thread safety: all members from any thread, by an internal lock that is held for an append at most.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ struct SpanBatch {
   std::vector<SpanData> spans;
 };
 
-// Where sampled spans go. Must not block: called on I/O threads.
+// Receives sampled spans. Must not block: called on I/O threads.
 class SpanSink {
  public:
   virtual ~SpanSink() = default;
@@ -78,11 +78,11 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // The first span of the request, root of a trace of its own: recorded if the sampling rate says so.
+  // The first span of the request, root of a new trace: recorded if the sampling rate says so.
   Span StartRoot(Instrumentation instrumentation, std::string_view name);
-  // The span of an HTTP request that began at `start`. A trusted client's context decides, where there is one; else
-  // `before` (if any) is the parent of a trusted client's span, and anybody else's begins a trace, linked to the
-  // client's context.
+  // The span of an HTTP request that began at `start`. A trusted client's context decides, if there is one; else
+  // `before` (if any) is the parent of a trusted client's span, and an untrusted client's span begins a trace, linked
+  // to the client's context.
   struct Server {
     std::string name;
     bool trusted = false;

@@ -13,7 +13,7 @@ constexpr std::size_t kTraceStateMembersMax = 32;
 constexpr std::size_t kTraceStateValueMax = 256;
 constexpr int kVersionMax = 254;
 
-int HexDigit(char c) {  // upper case is refused, as W3C asks
+int HexDigit(char c) {  // upper case is refused, as W3C requires
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return -1;

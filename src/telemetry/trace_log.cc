@@ -45,7 +45,7 @@ void AppendFields(std::string& out, const std::vector<Attribute>& fields) {
   }
 }
 
-// Writes one tree of spans. Items of a span (events and child spans) stand in the order in which they began.
+// Writes one tree of spans. Items of a span (events and child spans) are in the order of their start.
 class Writer {
  public:
   Writer(const std::vector<SpanData>& spans, base::Clock::SystemTime start, base::Random& random)

@@ -66,7 +66,7 @@ TEST(Trace, ExportsTheTreeWhenTheLastHolderIsGone) {
   EXPECT_EQ(spans[2].events.at(0).attributes.at(0).number, 3);
 }
 
-TEST(Trace, WhoseContextCounts) {
+TEST(Trace, ParentContextByTrust) {
   struct Case {
     const char* name;
     bool trusted;
@@ -172,7 +172,7 @@ class TraceLogTest : public ::testing::Test {
   const Span request_ = trace_.Unrecorded();
 };
 
-TEST_F(TraceLogTest, NothingBelowTheThreshold) {
+TEST_F(TraceLogTest, FastRequestsAreNotLogged) {
   const Span list = request_.Start("List");
   clock_.elapsed += 499ms;
   list.AddEvent("done");
@@ -181,7 +181,7 @@ TEST_F(TraceLogTest, NothingBelowTheThreshold) {
   EXPECT_EQ(logged_, "");
 }
 
-TEST_F(TraceLogTest, StepsThatTookTheirShare) {
+TEST_F(TraceLogTest, SlowStepsAreLogged) {
   const Span list = request_.Start("List", {{"accept", "application/json"}, {"verb", "LIST"}});
   clock_.elapsed += 10ms;
   list.AddEvent("quick");

@@ -30,7 +30,7 @@ void BatchSpanProcessor::Export(SpanBatch batch) {
   if (full_batch) changed_.notify_one();
 }
 
-// The call under way is given up before the last one begins, which has a time of its own.
+// The call in progress is cancelled before the final flush, which has its own timeout.
 void BatchSpanProcessor::Shutdown() {
   client_->Cancel();
   {

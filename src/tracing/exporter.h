@@ -1,5 +1,5 @@
 // OpenTelemetry's batch span processor with an exporter over OTLP/gRPC: spans wait in a bounded queue and are encoded
-// and sent by one thread of its own. A collector that is away or slow costs spans, never requests.
+// and sent by its own thread. An unavailable or slow collector costs spans, never requests.
 // Thread safety: all members from any thread.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Defaults that stand in the tables (`default=` of a .kapi field): put in where a field is absent. What depends on
-// other fields is a kind's own function.
+// Defaults from the tables (`default=` of a .kapi field), set if a field is absent. Defaults that depend on other
+// fields are in the kind's own function.
 #pragma once
 
 #include "base/arena.h"

@@ -8,7 +8,7 @@
 namespace keelson::validation {
 namespace {
 
-constexpr std::uint32_t kNumberMax = 0xFFFFFF;  // Go's `big`: beyond it a number is no number
+constexpr std::uint32_t kNumberMax = 0xFFFFFF;  // Go's `big`: larger numbers are errors
 constexpr std::string_view kBadIP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 constexpr std::string_view kBadCIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 

@@ -34,7 +34,7 @@ struct CIDR {
 
 std::optional<IPAddress> ParseIPSloppy(std::string_view text);
 std::optional<CIDR> ParseCIDRSloppy(std::string_view text);
-// What the strict reader refuses of what the lenient one takes.
+// Forms that the lenient parser accepts and the strict one refuses.
 bool HasLeadingZeros(std::string_view ip);  // also groups of more than four digits in IPv6
 bool CIDRHasLeadingZeros(std::string_view cidr);
 

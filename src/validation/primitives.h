@@ -53,7 +53,7 @@ void ValidatePositive(std::int64_t value, const FieldPath& path, FieldErrors& er
 bool SemanticEqual(const Value& a, const Value& b);
 void ValidateImmutableField(const Value& now, const Value& old, const FieldPath& path, FieldErrors& errors);
 void ValidateConditions(const Value& conditions, const FieldPath& path, FieldErrors& errors);
-// Address fields of older kinds: lenient first, then strict; a value that stands in `old_values` is left alone.
+// Address fields of older kinds: lenient first, then strict; a value in `old_values` is accepted (ratcheting).
 void ValidateIPForLegacyField(std::string_view text, const FieldPath& path,
                               const std::vector<std::string_view>& old_values, FieldErrors& errors);
 void ValidateCIDRForLegacyField(std::string_view text, const FieldPath& path,

@@ -215,7 +215,7 @@ TEST(SemanticEqual, DeepMapsTakeLinearTime) {
   EXPECT_LT(base::ThreadCPUSeconds() - started, 1);
 }
 
-TEST(SemanticEqual, NothingEqualsAbsent) {
+TEST(SemanticEqual, EmptyEqualsAbsent) {
   base::Arena arena;
   const auto parse = [&](std::string_view text) { return *object::ParseJSON(arena, text); };
   struct Case {

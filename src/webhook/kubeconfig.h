@@ -74,7 +74,7 @@ Outcome<RESTConfig, std::string> LoadKubeconfig(const std::string& path, net::Di
 class KubeconfigAuthentication final : public AuthenticationInfoResolver {
  public:
   explicit KubeconfigAuthentication(Kubeconfig config) : config_(std::move(config)) {}
-  // An empty path: nobody has credentials.
+  // An empty path: no credentials for any host.
   static Outcome<std::unique_ptr<KubeconfigAuthentication>, std::string> Load(const std::string& path);
   Outcome<RESTConfig, std::string> ClientConfigFor(const std::string& host_port) override;
 

@@ -44,7 +44,7 @@ TEST(Kubeconfig, PathsAreRelativeToTheFile) {
   EXPECT_EQ(config->users["u"].token_file, "/abs");
 }
 
-TEST(Kubeconfig, ErrorsAreClientGos) {
+TEST(Kubeconfig, ErrorsEqualClientGo) {
   struct Case {
     const char* text;
     const char* error;

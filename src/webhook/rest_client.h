@@ -25,7 +25,7 @@ namespace keelson::webhook {
 struct RESTConfig {
   std::string host;      // https://host[:port][/path], or host:port
   std::string api_path;  // appended to the path of `host`
-  // Where to dial, asked for each new connection; empty: the host itself. The error fails the dial.
+  // Resolves the address to dial, for each new connection; empty: the host itself. The error fails the dial.
   std::function<Outcome<net::DialTarget, std::string>()> resolve;
   net::DialerPtr dialer;
 

@@ -66,7 +66,7 @@ class FixedResolver final : public ServiceResolver {
   std::uint16_t port_;
 };
 
-TEST(RESTClient, PlainFaultsInGosWords) {
+TEST(RESTClient, PlainConnectionErrorsEqualGo) {
   struct Case {
     const char* name;
     ScriptedPeer::Script script;
@@ -131,7 +131,7 @@ ScriptedPeer::Script ProxyTo(std::uint16_t port, std::string& head, std::mutex& 
 }
 
 // Unlike HTTPS_PROXY, proxy-url is used for loopback targets, too.
-TEST(RESTClient, ProxyURLLeadsToSecureServers) {
+TEST(RESTClient, ProxyURLTunnelsToTLSServers) {
   Authority ca("hook-ca");
   ScriptedPeer hook(AnswerOk, {.tls = true, .certificate = ca.Issue("a", {"127.0.0.1"})});
   std::string head;
@@ -150,7 +150,7 @@ TEST(RESTClient, ProxyURLLeadsToSecureServers) {
                       "\r\nProxy-Authorization: Basic dXNlcjpzZWNyZXQ=\r\n\r\n");
 }
 
-TEST(RESTClient, ProxyURLGetsRequestsForPlainServersWhole) {
+TEST(RESTClient, ProxyURLGetsAbsoluteFormForPlainServers) {
   std::string request;
   std::mutex mutex;
   ScriptedPeer proxy([&](ScriptedConnection& c) {
@@ -170,7 +170,7 @@ TEST(RESTClient, ProxyURLGetsRequestsForPlainServersWhole) {
   EXPECT_NE(request.find("\r\nProxy-Authorization: Basic dXNlcjpzZWNyZXQ=\r\n"), std::string::npos) << request;
 }
 
-TEST(RESTClient, ProxyURLErrorsInGosWords) {
+TEST(RESTClient, ProxyURLErrorsEqualGo) {
   Authority ca("hook-ca");
   Authority other("other-ca");
   const std::string nobody = "127.0.0.1:" + std::to_string(RefusingPort());
@@ -223,7 +223,7 @@ TEST(RESTClient, RefusedConnection) {
             "Post \"https://" + address + "/a?timeout=10s\": dial tcp " + address + ": connect: connection refused");
 }
 
-TEST(RESTClient, CertificateErrorsInGosWords) {
+TEST(RESTClient, CertificateErrorsEqualGo) {
   Authority ca("hook-ca");
   Authority other("other-ca");
   Authority twin("hook-ca");  // the same name, another key
@@ -311,7 +311,7 @@ TEST(RESTClient, PlainServerOnTLSPort) {
             "Post \"" + url + "?timeout=5s\": http: server gave HTTP response to HTTPS client");
 }
 
-TEST(RESTClient, StatusesInClientGosWords) {
+TEST(RESTClient, StatusErrorsEqualClientGo) {
   struct Case {
     const char* answer;
     const char* error;
@@ -357,7 +357,7 @@ TEST(RESTClient, RetryAfterIsHonoured) {
   EXPECT_EQ(peer.connections(), 1);
 }
 
-TEST(RESTClient, RetryAfterAsDateIsNoRetry) {
+TEST(RESTClient, RetryAfterDateIsIgnored) {
   std::atomic<int> requests{0};
   ScriptedPeer peer([&requests](ScriptedConnection& connection) {
     while (!connection.ReadRequest().empty()) {

@@ -30,7 +30,7 @@ struct RetryOptions {
 // Connection reset, HTTP/2 connection lost, 500, 504 (Timeout), 429, or a Retry-After.
 bool DefaultShouldRetry(const Error& error);
 
-// `call` is asked until it succeeds, fails with an error that `should_retry` refuses, or the steps are used up; the
+// `call` is repeated until it succeeds, fails with an error that `should_retry` refuses, or the steps are used up; the
 // last error is returned.
 Awaitable<Outcome<Response, Error>> WithExponentialBackoff(
     RetryOptions options, std::function<Awaitable<Outcome<Response, Error>>()> call,

@@ -13,7 +13,7 @@ constexpr std::string_view kTypeMeta =
 constexpr std::string_view kNoKind = "couldn't get version/kind; json parse error: ";
 constexpr std::string_view kScheme = " in scheme \"pkg/runtime/scheme.go:111\"";
 
-// The rows were asked of kube-apiserver.
+// The rows are kube-apiserver's results.
 TEST(ReviewAnswer, Decode) {
   struct Case {
     const char* name;

@@ -345,7 +345,7 @@ QUICK = {"10,000 rapid resets": rapid_resets, "head of 1 MiB": oversized_1, "CON
 
 
 def ask(target):
-    """Seconds that one answer of the good client takes, with a connection of its own."""
+    """Seconds that one answer of the good client takes, with its own connection."""
     begin = time.monotonic()
     with target.connect("http/1.1") as connection:
         connection.sendall(target.good_request())
@@ -360,7 +360,7 @@ def calm_seconds(target):
 
 
 def good_client(target, stop, results):
-    """In a process of its own, so that the attackers' Python does not hold it up."""
+    """In its own process, so that the attackers' Python does not hold it up."""
     seconds, problem = [], None
     try:
         while not stop.wait(0.05):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """SIGTERM under load, again and again, against the whole server. usage: rolling_sigterm.py KEELSON WORK_FOLDER [ROUNDS]
 
-h2load asks all the time; the server is told to end in the middle and started again. Every request that the server took (its access log has a
+h2load sends requests all the time; the server gets SIGTERM in the middle and is started again. Every request that the server took (its access log has a
 line for each) must have been answered with 200, a client that only listens must get GOAWAY without an error, and the exit status must be 0.
 """
 import os
@@ -31,7 +31,7 @@ def frames(data):
 
 
 class Listener:
-    """An HTTP/2 connection that asked once and then only answers pings, as a client with nothing to do."""
+    """An HTTP/2 connection with one request that then only answers pings, like an idle client."""
 
     def __init__(self, port):
         self.connection = Target(port, 0, "", "").connect("h2")

@@ -377,7 +377,7 @@ def compare_event(t, a, b, path, out):
 
 
 def webhook_posts(server, mine):
-    """What arrived at the audit webhook: [{status, path, headers, kind, apiVersion, events: n}], only posts with events of ours."""
+    """Requests to the audit webhook: [{status, path, headers, kind, apiVersion, events: n}], only posts with events of ours."""
     out = []
     with server.peer.lock:
         posts = list(server.peer.posts)

@@ -187,7 +187,7 @@ class Peer:
             if client_ca and self.doc.get("clientCert"):
                 self.ctx.verify_mode = ssl.CERT_OPTIONAL
                 self.ctx.load_verify_locations(client_ca)
-        if self.doc.get("down"):                          # the port is taken, but nobody listens
+        if self.doc.get("down"):                          # the port is bound without a listener
             self.sock = socket.socket()
             self.sock.bind(("127.0.0.1", 0))
             self.port = self.sock.getsockname()[1]
@@ -389,7 +389,7 @@ class Peers:
                 p.log = []
 
     def taken(self, step):
-        """What the peers received since clear(), and the background requests that the step collects."""
+        """Requests to the peers since clear(), and the background requests that the step collects."""
         out = {}
         for name, p in self.peers.items():
             with p.lock:

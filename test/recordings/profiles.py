@@ -59,7 +59,7 @@ def openssl(*args, data=None):
 # ---------------------------------------------------------------- keys, certificates, tokens
 
 class Pki:
-    """Keys and certificates of one run, made when first asked for."""
+    """Keys and certificates of one run, made on first use."""
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix="corpus-pki-")
         self.lock = threading.RLock()
@@ -478,7 +478,7 @@ class Profile:
         return self.start.fill(c["token"]) if "token" in c else mint(self.pki, self.start.deep(c["jwt"]))
 
     def act(self, step, b):
-        """Steps that are no requests to the server."""
+        """Steps that are not requests to the server."""
         fill = lambda t: self.replay.instantiate(self.start.deep(t), b)
         if "file" in step:
             self.start.write(step["file"]["name"], fill(step["file"]["content"]))
@@ -543,7 +543,7 @@ def make_client(replay, profile, timeout):
 # ---------------------------------------------------------------- running
 
 def wanted(cases, names):
-    """profile name -> its cases, for the profiles asked for (all: everything incl. start-up cases)."""
+    """profile name -> its cases, for the requested profiles (all: everything incl. start-up cases)."""
     out = {}
     for c in cases:
         n = "startup" if "startup" in c else c.get("profile") or "default"

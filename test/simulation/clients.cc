@@ -384,7 +384,7 @@ void Informer::Drop(Time again) {
   stream_.reset();
   ++stream_number_;
   asking_ = false;
-  if (position_) position_->given.reset();  // As clients do: what else went at that revision is not asked for again.
+  if (position_) position_->given.reset();  // As clients do: other events of that revision are not requested again.
   cluster_.world.After(again, kClientOwner, [this, number = stream_number_] {
     if (number == stream_number_) Resume();
   });

@@ -13,8 +13,8 @@
 
 namespace keelson::simulation {
 
-// What clients share. `server` is null while there is none; `start` counts its starts: an answer of an earlier one has
-// got lost.
+// Shared state of the clients. `server` is null while it is down; `start` counts its starts: answers of an earlier
+// start are lost.
 struct Cluster {
   World& world;
   Model& model;
@@ -49,7 +49,7 @@ class Writer {
   void Delete(const Target& target);
   void Get(const Target& target);
   void List(const Target& target);
-  // The answer's way back; false: it got lost, or nobody waits for it any more.
+  // Delivery of an answer; false: it was lost, or its client no longer waits.
   bool Answered(int start, std::uint64_t request);
   void Written(std::uint64_t request, int start, WriteID write, const meta::Result<storage::ObjectPtr>& result);
 

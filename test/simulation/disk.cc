@@ -65,7 +65,7 @@ int Fail(int error) {
 
 std::string Parent(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// What the disk has of a page that was written since.
+// The durable content of a page that was written since.
 struct Page {
   std::string before;
   bool stuck = false;  // a sync of it failed: later ones do nothing for it
@@ -178,7 +178,7 @@ int Disk::Impl::Open(const char* path, int flags, mode_t mode) {
   if (writes && (!existed || (flags & O_TRUNC) != 0) && Frozen()) return Fail(EIO);
   if (!existed && (flags & O_CREAT) != 0 && free != kNoLimit && !Take(kPage)) return Fail(ENOSPC);
   int wanted = flags & ~(O_DIRECT | O_TRUNC);
-  if (writes) wanted = (wanted & ~O_ACCMODE) | O_RDWR;  // What is overwritten is read first.
+  if (writes) wanted = (wanted & ~O_ACCMODE) | O_RDWR;  // Overwritten bytes are read first.
   const int fd = real::OpenAt(path, wanted, mode);
   if (fd < 0 || fd >= kDescriptorsMax) return fd;
   const bool directory = existed && S_ISDIR(info.st_mode);
@@ -293,7 +293,7 @@ int Disk::Impl::Truncate(int fd, Descriptor& of, std::uint64_t size) {
   return real::Truncate(fd, static_cast<off_t>(size));
 }
 
-// Where a file that lost its name waits until that is durable.
+// Path for an unlinked file until the unlink is durable.
 std::string Disk::Impl::Bury(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return "";

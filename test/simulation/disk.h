@@ -1,11 +1,11 @@
 // A disk that loses power. Below one folder the system calls of this whole process go through it (open, write, fsync,
 // rename, unlink, statvfs and so on are defined in disk.cc), so RocksDB, the store's log and its folder run unchanged.
-// The files lie in a real folder, best on a file system in memory; the disk knows what of them would survive:
+// The files lie in a real folder, best on a file system in memory; the disk tracks what of them would survive:
 //
 //   page of a file   durable once a sync of the file, or a write with RWF_DSYNC of that page, has returned
 //   directory entry  durable once the directory was synced; before that a power loss keeps a prefix of what was done
 //
-// After a failed sync the pages count as written by nobody: a later sync succeeds and makes nothing durable (Linux).
+// After a failed sync the pages count as clean: a later sync succeeds and makes nothing durable (Linux).
 // Thread safety: system calls from any thread; the members by the simulation's thread while no call is under way.
 #pragma once
 

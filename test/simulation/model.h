@@ -1,13 +1,13 @@
-// What a correct server may answer. The history of the store is learned from a watch of the whole key-value store
-// ("truth"), which must follow from what clients asked for; every answer that a client got is compared with it as soon
-// as it is known up to the revision that the answer names.
+// The model: answers that a correct server may give. The history of the store is learned from a watch of the whole
+// key-value store ("truth"), which must follow from the clients' requests; every answer to a client is compared with it
+// once it is known up to the answer's revision.
 // The rules:
-// - a change was asked for by exactly one write, happens once, and builds on the state before it (a write carries the
+// - a change was requested by exactly one write, happens once, and builds on the state before it (a write carries the
 //   number of the write that it has seen);
-// - a write that was acknowledged is in history at the revision told, later than all that was told before it was sent;
+// - an acknowledged write is in history at its returned revision, later than all revisions returned before it was sent;
 //   one that was refused is not there;
-// - objects go by a deletion that somebody asked for, or by a time to live that has passed;
-// - no revision that anybody was told of is lost by a restart.
+// - objects disappear by a requested deletion, or by a lease that has expired;
+// - no revision returned to a client is lost by a restart.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Version {
   Time at{0};  // when the model heard of it
 };
 
-// What a list or watch selects.
+// The selection of a list or watch.
 struct Selection {
   std::string prefix;  // "/configmaps/", "/configmaps/a/"
   std::string app;     // "": any
@@ -65,17 +65,17 @@ class Model {
   void Done(WriteID write, std::uint64_t revision);
   void Refused(WriteID write);
   void Unknown(WriteID write);                  // it may happen, or have happened
-  std::uint64_t told() const { return told_; }  // the newest revision that anybody knows
+  std::uint64_t told() const { return told_; }  // the newest revision returned to a client
   void Tell(std::uint64_t revision) { told_ = std::max(told_, revision); }
   void CheckGet(const std::string& key, std::uint64_t not_before, std::optional<Seen> seen, bool any_age);
   void CheckList(const Selection& selection, std::uint64_t revision, std::vector<Seen> items);
   enum class Type : std::uint8_t { kAdded, kModified, kDeleted };
-  // How far a watch is. Objects whose lease ends go at one revision, one event each.
+  // Position of a watch. Objects of an expired lease are deleted at one revision, one event each.
   struct Position {
     std::uint64_t revision = 0;                  // everything before was given
     std::optional<std::set<std::string>> given;  // of that revision these; none: all
   };
-  // A watch at a position got this next, or was told that there is nothing up to `until`.
+  // A watch at a position got this next, or a bookmark: nothing up to `until`.
   void CheckEvent(const Selection& selection, const Position& position, Type type, const Seen& seen);
   void CheckQuiet(const Selection& selection, const Position& position, std::uint64_t until, const char* why);
   // The revision of the last change that the selection shows.
@@ -121,7 +121,7 @@ class Model {
   std::map<std::string, std::vector<Version>> keys_;
   std::map<std::uint64_t, std::set<std::string>> log_;  // by revision
   std::map<WriteID, Write> writes_;
-  std::map<std::string, std::set<WriteID>> deletions_;  // asked for, not refused
+  std::map<std::string, std::set<WriteID>> deletions_;  // requested, not refused
   WriteID last_write_ = 0;
   std::uint64_t told_ = 1;
   std::uint64_t known_ = 1;

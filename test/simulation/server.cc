@@ -37,9 +37,9 @@ WriteID ToNumber(std::string_view text) {
 
 }  // namespace
 
-// RocksDB's flushes and compactions on one thread, one after the other, and only while nothing else happens: they are
-// held back while a commit is under way or the store is being opened. What the disk has at any moment would depend on
-// the machine otherwise.
+// RocksDB's flushes and compactions on one thread, one after the other, and only while nothing else happens:
+// they are held back during a commit or an open. Otherwise the state of the disk would depend on the
+// machine.
 class Background final : public rocksdb::EnvWrapper {
  public:
   Background() : EnvWrapper(rocksdb::Env::Default()), thread_([this] { Loop(); }) {

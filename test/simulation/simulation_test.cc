@@ -61,7 +61,7 @@ void Print(const Statistics& s, double simulated_hours, std::uint64_t first, std
       number(s.connections_lost), number(s.settled));
 }
 
-TEST(Simulation, HoldsItsPromises) {
+TEST(Simulation, InvariantsHold) {
   constexpr Time kEach = hours(2);
   const char* const seed_text = Environment("KEELSON_SIMULATION_SEED");
   const char* const hours_text = Environment("KEELSON_SIMULATION_HOURS");

@@ -1,5 +1,5 @@
 // Time and threads of a simulation. Everything happens on one thread, as events in the order of a simulated clock that
-// jumps from one to the next; the seed chooses every delay. The store's writer has a stack of its own (Fiber), so that
+// jumps from one to the next; the seed chooses every delay. The store's writer has its own stack (Fiber), so that
 // other events can happen in the middle of a commit.
 // Thread safety: one thread, but for Post() while Drain() runs.
 #pragma once
@@ -39,7 +39,8 @@ class SimulatedClock final : public base::Clock {
   Time skew{0};  // of the wall clock
 };
 
-// Work on a stack of its own, which stops in Yield() until Resume(). No switch asks the operating system's scheduler.
+// Work on its own stack, which stops in Yield() until Resume(). Switches do not involve the operating system's
+// scheduler.
 class Fiber {
  public:
   Fiber();
@@ -92,7 +93,7 @@ class World {
   bool Step();
   std::uint64_t steps() const { return steps_; }
 
-  // What makes two runs alike or not.
+  // Adds to the trace by which two runs are compared.
   void Trace(std::uint64_t value) {
     if (trace)
       std::fprintf(stderr, "%12.6f trace %llu\n", std::chrono::duration<double>(now()).count(),

@@ -3,8 +3,8 @@
 
 The matrix is generated from discovery, with every API version on: each verb that writes, of each resource and subresource, plain and as
 a dry run; besides apply and PUT that create, deletecollection and connections. A mutating and a validating webhook that match everything
-record what they are sent, a policy that matches everything tells what it saw as a warning, the plugins' own counters tell how often each
-was asked, and a quota counts creations. A resource or subresource that the tables below do not know fails the test.
+record what they are sent, a policy that matches everything reports its input as a warning, the plugins' counters show how often each
+was called, and a quota counts creations. A resource or subresource that the tables below do not know fails the test.
 """
 import json
 import os
@@ -81,7 +81,7 @@ class Matrix:
         self.mutated += times if operation in ("CREATE", "UPDATE") else 0
 
     def policy_counters(self):
-        """What the policies' own metrics say: decisions, evaluated conditions of both, mutations."""
+        """The policies' metrics: decisions, evaluated conditions of both, mutations."""
         _, text = self.client.request("GET", "/metrics", accept="text/plain")
 
         def total(name, *labels):
@@ -99,7 +99,7 @@ class Matrix:
             self.fail("metrics of policies", "%s, not %s" % (found, wanted))
 
     def compare_counters(self, resource, before):
-        """Each plugin was asked as often as there were writes since `before`."""
+        """Each plugin was called once per write since `before`."""
         after = self.counters()
         for plugin, (_, operations) in PLUGINS.items():
             for operation in ("CREATE", "UPDATE", "DELETE", "CONNECT"):
@@ -358,11 +358,11 @@ class Matrix:
         return {"update", "patch"}
 
     def creation_subresource(self, parent, resource, name):
-        """binding, eviction, token: a POST of a kind of its own."""
+        """binding, eviction, token: a POST of its own kind."""
         bodies = {"binding": {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"kind": "Node", "name": "node"}},
                   "eviction": {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "labels": {"matrix": "true"}}},
                   "token": {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}}
-        if resource.subresource != "token":  # Binding and evicting need a pod of their own.
+        if resource.subresource != "token":  # Binding and evicting need their own pod.
             name = "pod-for-" + resource.subresource
             self.create_pod(name)
             bodies[resource.subresource]["metadata"]["name"] = name

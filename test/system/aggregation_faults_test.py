@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An aggregated API server that misbehaves: bounded memory, Go's words, nobody else waits. usage: aggregation_faults_test.py KEELSON WORK_FOLDER [PROGRAMS_FOLDER]
+"""An aggregated API server that misbehaves: bounded memory, Go's error texts, no delay for other requests. usage: aggregation_faults_test.py KEELSON WORK_FOLDER [PROGRAMS_FOLDER]
 
 Nothing here measures time: a backend that hangs is let go by the test, and what must not wait for it is done before. With the folder of kube-apiserver and
 etcd, the same table is checked on them first.
@@ -213,7 +213,7 @@ def others_do_not_wait(server, client, backend):
 
 
 def bodies_are_streamed(server):
-    """What the backend has sent arrives before it sends more."""
+    """Streamed data arrives before the backend sends more."""
     connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=90, context=server.context())
     connection.request("GET", PREFIX + "slow-body")
     response = connection.getresponse()

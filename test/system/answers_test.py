@@ -30,9 +30,9 @@ INTO_MAP = "error decoding YAML: error unmarshaling JSON: while decoding JSON: j
 UID = ("Operation cannot be fulfilled on limitranges \"new\": StorageError: invalid object, Code: 4, Key: %s/limitranges/default/new, "
        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ")
 
-# method, path, content type, body, status, message ("" for what is no Status, None where it has uids or versions)
+# method, path, content type, body, status, message ("" if the body is not a Status, None if it has uids or versions)
 ROWS = [
-    # That the object is not there is told before anything about the patch.
+    # 404 comes before all errors of the patch.
     ("PATCH", NONE, MERGE, "{bad", 404, NOT_FOUND),
     ("PATCH", NONE, STRATEGIC, "[]", 404, NOT_FOUND),
     ("PATCH", NONE, PATCH, "{}", 404, NOT_FOUND),
@@ -50,7 +50,7 @@ ROWS = [
      ' "" is invalid: patch: Invalid value: "map[data:map[k:$$]]": error decoding from json: illegal base64 data at input byte 0'),
     ("PATCH", NAMESPACE + "/secrets/a", STRATEGIC, '{"data":{"k":5}}', 422,
      ' "" is invalid: patch: Invalid value: "map[data:map[k:5]]": cannot restore slice from int64'),
-    # Applied configurations that are no objects.
+    # Applied configurations that are not objects.
     ("PATCH", MAP + "?fieldManager=m", APPLY, "{bad", 400,
      "error decoding YAML: error converting YAML to JSON: yaml: line 1: did not find expected ',' or '}'"),
     ("PATCH", MAP + "?fieldManager=m", APPLY, "[]", 400, INTO_MAP % "array"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Audit backends that hang, fail, fill the disk or come back, in each mode. usage: audit_faults_test.py KEELSON WORK_FOLDER
 
-What the mode promises holds: blocking goes on and counts the error, blocking-strict refuses the request, batch drops what its buffer cannot hold
+Guarantees of the modes: blocking goes on and counts the error, blocking-strict refuses the request, batch drops what its buffer cannot hold
 and counts it; memory stays bounded, and events arrive again when the backend does.
 """
 import os
@@ -34,7 +34,7 @@ ERROR = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection:
 
 
 class Collector:
-    """A webhook backend that does as it is told: "accept", "error", "reset" or "hang" (until it is told something else)."""
+    """A scripted webhook backend: "accept", "error", "reset" or "hang" (until the mode changes)."""
 
     def __init__(self, folder):
         self.told, self.uris, self.condition = "accept", [], threading.Condition()
@@ -97,7 +97,7 @@ class Audited:
 
 
 def await_errors(audited, plugin, least):
-    for _ in range(2000):  # The log is written by a thread of its own; a request in between is time enough.
+    for _ in range(2000):  # The log is written by its own thread; a request in between is time enough.
         if audited.errors(plugin) >= least:
             return
     raise AssertionError("%s errors: %s, wanted %s" % (plugin, audited.errors(plugin), least))

@@ -2,7 +2,7 @@
 """Tokens of every kind through every way in, at -v=10. usage: authentication_test.py KEELSON WORK_FOLDER OTLP_COLLECTOR
 
 No token may show in the log, in /metrics, in exported spans or in an answer that did not ask for it. An OIDC issuer, a token webhook and an authorizer
-webhook that hang delay nobody with other credentials.
+webhook that hang do not delay requests with other credentials.
 """
 import base64
 import http.client
@@ -129,7 +129,7 @@ def main():
 
 
 def hung_authorizer(binary, folder, tokens, hook):
-    """A webhook authorizer that never answers delays only those whom nobody before it allows."""
+    """A webhook authorizer that never answers delays only requests that no earlier authorizer allows."""
     with open(tokens, "a") as f:
         f.write("%s-bob,bob,u2\n" % CANARY)
     server = Server(binary, os.path.join(folder, "authorizer"), ["--token-auth-file=" + tokens, "--authorization-mode=Node,RBAC,Webhook",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people meet first: help, starts that fail, the banner, backups of a running server, doctor, top, envtest-assets.
+"""First contact with the program: help, starts that fail, the banner, backups of a running server, doctor, top, envtest-assets.
 usage: commands_test.py KEELSON WORK_FOLDER [NAME ...]
 """
 import http.client
@@ -130,7 +130,7 @@ def etcd_flags(folder):
 
 
 def etcd_awaited(binary, folder):
-    """While etcd does not answer, the reason is told and a signal ends the server."""
+    """While etcd does not answer, the reason is logged and a signal ends the server."""
     log = open(folder + "/log", "w+")
     process = subprocess.Popen([binary, "--etcd-servers=http://127.0.0.1:%d" % free_port(), "--secure-port=%d" % free_port()] + etcd_flags(folder),
                                stderr=log, stdin=subprocess.DEVNULL)
@@ -155,7 +155,7 @@ def etcd_not_needed_to_find_mistakes(binary, folder):
 
 
 def etcd_lost(binary, folder):
-    """A lost etcd is told in the log, and so is its return."""
+    """A lost etcd is logged, and so is its return."""
     url = "http://127.0.0.1:%d" % free_port()
     etcd = subprocess.Popen([binary, "etcd", "--data-dir=:memory:", "--listen-client-urls=" + url], stderr=subprocess.DEVNULL)
     log = open(folder + "/log", "w+")
@@ -402,7 +402,7 @@ def envtest_assets(binary, folder):
 
 
 def help_texts(binary, folder):
-    """Every command tells how it is used, on stdout and with exit code 0; mistyped words are errors that name the nearest one."""
+    """Every command prints its usage, on stdout and with exit code 0; mistyped words are errors that name the nearest one."""
     listed = run(binary, "help").split("Commands:")[1].split("\n\n")[0]
     names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
     expect({"store", "migrate", "etcd", "backup", "doctor", "console", "top"} <= set(names), listed)

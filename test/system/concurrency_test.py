@@ -2,8 +2,8 @@
 """Many clients at once. usage: concurrency_test.py KEELSON WORK_FOLDER [CLIENTS] [WRITES]   (64 and 40 by default)
 
 Each client reads, changes and replaces; a conflict must be answered 409 with reason Conflict, and then it reads again. In the end every
-acknowledged change must be there: the numbers say how often each client was told "200". The same on one object and on many, by PUT, by
-JSON patch that tests the old value, and by server-side apply, where every client owns a key of its own. Run it on build/tsan/keelson to
+acknowledged change must be there: the numbers count the "200" answers of each client. The same on one object and on many, by PUT, by
+JSON patch that tests the old value, and by server-side apply, where every client owns its own key. Run it on build/tsan/keelson to
 have the server's threads watched.
 """
 import json
@@ -31,7 +31,7 @@ class Worker(threading.Thread):
             client = Client(self.server, context=self.context, timeout=120)
             self.work(self, client)
             client.close()
-        except Exception as e:  # told by the main thread
+        except Exception as e:  # reported by the main thread
             self.error = e
 
     def acknowledged(self, name):
@@ -57,7 +57,7 @@ def replace(worker, client, name):
 
 
 def patch(worker, client, name):
-    """A JSON patch that tests the value it read: 422 means that somebody else was first."""
+    """A JSON patch that tests the value it read: 422 means that another client was first."""
     while True:
         current = client.must(200, "GET", PATH + "/" + name)["data"]["n"]
         operations = [{"op": "test", "path": "/data/n", "value": current}, {"op": "replace", "path": "/data/n", "value": str(int(current) + 1)}]

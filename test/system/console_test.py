@@ -59,7 +59,7 @@ def anonymous(server, path, method="GET"):
 
 
 class TerminalServer(Server):
-    """A server whose stderr is a terminal, as when somebody starts it by hand."""
+    """A server whose stderr is a terminal, as in a start by hand."""
 
     def start(self):
         self.shown, self.port = "", free_port()
@@ -200,7 +200,7 @@ class Stream:
 
 
 def audit(binary, folder):
-    """Events are recorded while somebody looks, at the level Metadata, for those who may; the policy is kept."""
+    """Events are recorded while a viewer is connected, at the level Metadata, for authorized users; the policy is kept."""
     server = started(binary, folder)
     client = Client(server)
     client.must(201, "POST", MAPS, config_map("before", {}))
@@ -271,7 +271,7 @@ def store(binary, folder):
     done = subprocess.run([binary, "backup", "verify", path], capture_output=True, text=True, timeout=120)
     expect(status == 200 and done.returncode == 0, done.stderr)
     expect(os.listdir(server.data + "/downloads") == [], "the download stays on the server")
-    # Somebody who may get every URL may see the figures, and gets no keys.
+    # A user with get on every URL may see the figures, and gets no keys.
     client.must(201, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "reader"}, "rules": [{"nonResourceURLs": ["*"], "verbs": ["get"]}]})
     client.must(201, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {"metadata": {"name": "reader"}, "subjects": [{"kind": "User", "name": "guest", "apiGroup": "rbac.authorization.k8s.io"}],
                 "roleRef": {"kind": "ClusterRole", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"}})
@@ -288,7 +288,7 @@ def store(binary, folder):
 
 
 def pages(binary, folder):
-    """Everybody gets the pages, with a strict policy; nothing else becomes public with them."""
+    """The pages are public, with a strict policy; nothing else becomes public with them."""
     server = started(binary, folder)
     files = os.listdir(os.path.join(source_root(), "src", "console", "files"))
     for path in ["", "/"] + ["/" + name for name in files]:
@@ -310,7 +310,7 @@ def pages(binary, folder):
 
 
 def connections(binary, folder):
-    """Pages leave the HTTP/2 connection of somebody who is not signed in open; other answers end it."""
+    """Pages leave the HTTP/2 connection of an unauthenticated client open; other responses end it."""
     if shutil.which("curl") is None:
         print("connections: no curl, left out")
         return
@@ -584,7 +584,7 @@ def browser(binary, folder):
     page.until("!document.querySelector('main').innerText.includes('second')", "a deleted object stays")
     accessible(page, "list")
 
-    # What was chosen is in the address, and comes back from it: fields, wide columns, sorting, filter.
+    # The choices are in the URL and are restored from it: fields, wide columns, sorting, filter.
     page.run("const f1 = document.querySelector('[aria-label=\"Field selector\"]'); f1.value = 'metadata.name=first'; f1.dispatchEvent(new Event('change'))")
     page.until("location.hash.includes('fields=') && document.querySelectorAll('main tbody a').length === 1", "the field selector")
     page.go("#/list/core/v1/services?wide=1&sort=-Name&filter=kube")
@@ -655,7 +655,7 @@ def browser(binary, folder):
 
     form_edit(page, client)
 
-    # Who may do what.
+    # Access reviews.
     page.go("#/access")
     page.has("* in *")
     page.run("const q = document.querySelectorAll('main form')[1]; q.elements.user.value = 'guest'; q.requestSubmit()")
@@ -685,7 +685,7 @@ def browser(binary, folder):
     rows = page.run("document.querySelectorAll('tbody tr').length")
     expect(rows < 200, "%d rows in the document" % rows)
 
-    # Somebody who may see nothing.
+    # A user without permissions.
     sign_in(page, server, "guest-token")
     page.until("document.getElementById('user').textContent === 'guest'", "not signed in")
     page.go("#/list/core/v1/secrets")
@@ -713,7 +713,7 @@ def open_form(page, path, text):
 
 
 def form_edit(page, client):
-    """Existing objects by a form: only what was changed is sent, after a dry run, and others' changes elsewhere are no conflict."""
+    """Existing objects by a form: only what was changed is sent, after a dry run, and others' changes elsewhere are not a conflict."""
     widget = "/apis/example.com/v1/namespaces/default/widgets/w"
     open_form(page, "example.com/v1/widgets/default/w", "size: 3")
     accessible(page, "edit as form")
@@ -742,7 +742,7 @@ def form_edit(page, client):
     page.run("field('image').value = 'example.com/web:2'; field('value', folded('annotations')).value = 'three\\nmore\\nlines'")
     page.click("Dry run")
     page.has('+        image: "example.com/web:2"')
-    # A status update and another field by somebody else.
+    # A status update and another field by another user.
     client.must(200, "PATCH", DEPLOYMENTS + "/web/status", {"status": {"observedGeneration": 1}}, content_type="application/merge-patch+json")
     client.must(200, "PATCH", DEPLOYMENTS + "/web?fieldManager=autoscaler", {"spec": {"replicas": 7}}, content_type="application/merge-patch+json")
     page.click("Save")
@@ -754,7 +754,7 @@ def form_edit(page, client):
     mine = [entry for entry in web["metadata"]["managedFields"] if entry["manager"] == "keelson-console"]
     expect(len(mine) == 1 and "f:image" in json.dumps(mine) and "f:args" not in json.dumps(mine) and "f:replicas" not in json.dumps(mine), "ownership: %s" % mine)
 
-    # The same field changed by somebody else is a conflict, and nothing is written.
+    # The same field changed by another user is a conflict, and nothing is written.
     open_form(page, "apps/v1/deployments/default/web", "replicas: 7")
     page.run("field('replicas').value = '9'")
     page.click("Dry run")

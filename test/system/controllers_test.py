@@ -219,7 +219,7 @@ def missing_owners(client):
     make(client, name, "of-another", [dict(reference(live), uid=absent["uid"])])
     wait("a child of another UID is collected", lambda: gone(client, name, "of-another"))
 
-    # A kind that nobody serves is no reason to delete.
+    # An owner of a kind that is not served does not cause a deletion.
     make(client, name, "of-unknown", [dict(absent, kind="Unknown", uid="33333333-3333-3333-3333-333333333333")])
     settle(client, name)
     assert not gone(client, name, "of-unknown")
@@ -234,7 +234,7 @@ def missing_owners(client):
             if one["reason"] == "OwnerRefInvalidNamespace":
                 return one
         return None
-    # An owner that nobody was told of before is looked up in the child's namespace, where it is absent: then there is no event. As long as the
+    # An owner without events so far is looked up in the child's namespace, where it is absent: then there is no event. As long as the
     # graph remembers that absent owner (a moment longer than its child), a child in the owner's own namespace does not correct it.
     make(client, other, "near", [reference(far)])
     attempts = iter(range(1000))
@@ -260,7 +260,7 @@ def missing_owners(client):
 
 def cycles(client):
     name = new_namespace(client, "cycles")
-    # Two that own each other: nobody collects them by himself; deleting one in the background takes the other along.
+    # Two that own each other: neither is collected by itself; deleting one in the background takes the other along.
     first = make(client, name, "first")
     second = make(client, name, "second", [reference(first, True)])
     client.must(200, "PATCH", CORE + name + "/configmaps/first", {"metadata": {"ownerReferences": [reference(second, True)]}},
@@ -332,7 +332,7 @@ def quotas(client):
     ships = "/apis/example.com/v1/namespaces/%s/ships" % name
     client.must(201, "POST", ships, {"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "s"}})
     used(dict(nothing, pods="1", configmaps="2", **{"requests.cpu": "300m", "count/ships.example.com": "1"}))
-    # What goes away is given back.
+    # Deleted objects free their quota.
     client.must(200, "DELETE", CORE + name + "/pods/p")
     delete(client, name, "m")
     client.must(200, "DELETE", ships + "/s")
@@ -389,7 +389,7 @@ def policies(client):
     want = "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'replica'\n | object.spec.replica > 1\n | ...........^\n"
     assert warnings[0]["warning"] == want, warnings[0]["warning"]
     assert "found no matching overload for '_+_' applied to '(string, int)'" in warnings[1]["warning"], warnings[1]["warning"]
-    # Two kinds, and params of a kind of their own; a custom resource has its schema's fields.
+    # Two kinds, and params of their own kind; a custom resource has its schema's fields.
     warnings = policy("two", [("", ["configmaps"]), ("apps", ["deployments"])], [{"expression": "object.data['a'] == params.data['b'] && params.metadata.name == ''"}],
                       paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
     assert [w["warning"].split(":")[0] for w in warnings] == ["apps/v1, Kind=Deployment"], warnings

@@ -92,7 +92,7 @@ def check_defaults_on_reads(client):
 
 
 def check_many(client, server, count):
-    """Definitions cost little while nobody asks for their objects, and the time to install one does not grow."""
+    """Definitions cost little while their objects are unused, and the time to install one does not grow."""
     memory = server.memory_kb()
     times = []
     for i in range(count):
@@ -145,7 +145,7 @@ def check_openapi(client, server):
 
 
 def check_large_definition(client):
-    """Large definitions are held compressed: nobody sees it."""
+    """Large definitions are held compressed, invisibly to clients."""
     words = "Words about a field, as generators write them from the comments of a Go type. "
     properties = {"field%d" % i: {"type": "string", "description": words * 5} for i in range(60)}
     wanted = definition("larges", "Large", "Namespaced", schema={"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}})

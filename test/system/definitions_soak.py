@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs, changes and deletes CustomResourceDefinitions under load. usage: definitions_soak.py KEELSON WORK_FOLDER [MINUTES [PAUSE]]
 
-Workers install definitions, write objects, change the schema while a watch is open, delete the definition and check that the watch told of every change
+Workers install definitions, write objects, change the schema while a watch is open, delete the definition and check that the watch reported every change
 of every object in order; others write config maps meanwhile. Memory after the first fifth of the time is compared with memory at the end: it stays flat.
 PAUSE is the time in seconds between two writes of config maps and ten times between two cycles (default 0), for machines that have other work.
 """

@@ -22,7 +22,7 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 
 class Writers:
-    """What the clients were told: acknowledged[name] = (resourceVersion, uid, data), and names whose last request had no answer."""
+    """Answers to the clients: acknowledged[name] = (resourceVersion, uid, data), and names whose last request had no answer."""
 
     def __init__(self, server, first, count, seed):
         self.server = server
@@ -164,7 +164,7 @@ def main():
             client.close()
             if used and revision < max(used):
                 problems.append("the store is at %d, but %d was acknowledged" % (revision, max(used)))
-            # What had no answer is settled now: it stays as it was found.
+            # Writes without an answer are settled now: they stay as they were found.
             used.update(int(item["metadata"]["resourceVersion"]) for item in items.values())
             for name in uncertain:
                 if name in items:

@@ -36,7 +36,7 @@ class KonnectivityTestServer:
         assert self.process.stdout.readline() == "ready\n"
 
     def stop(self):
-        """The number of dials; None when it has been asked before."""
+        """The number of dials; None if it was requested before."""
         if self.process.stdin.closed:
             return None
         self.process.stdin.close()

@@ -3,7 +3,7 @@
 KMS_TEST_PLUGIN
 
 KMS v1 is refused without its gate and works with it; then the file names v2 first, and within two minutes new secrets are sealed with v2, old ones
-are still read, and are sealed anew when they are written again; a file with an error changes nothing. What lies in etcd is looked at. etcd is
+are still read, and are sealed anew when they are written again; a file with an error changes nothing. The values in etcd are checked. etcd is
 found as two_servers_test.py finds it.
 """
 import base64

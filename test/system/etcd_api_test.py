@@ -72,7 +72,7 @@ def plain(binary, folder, program):
     created = create(server, "one")
     kvs = json.loads(ctl("get", PREFIX + "one", "-w", "json"))["kvs"]
     expect(str(kvs[0]["mod_revision"]) == created["metadata"]["resourceVersion"], "the revision is the resourceVersion")
-    # What etcdctl changes, the API server serves.
+    # The API server serves changes made by etcdctl.
     ctl("del", PREFIX + "one")
     eventually(lambda: "one" not in names(server), "etcdctl's deletion is not seen")
     create(server, "two")
@@ -121,7 +121,7 @@ def mutual_tls(binary, folder, program):
     https = "https://127.0.0.1:%d" % port
     expect(Etcdctl(program, https, [ca]).refused(), "a client without a certificate was answered")
     expect(as_holder(stranger).refused(), "a certificate of another authority was accepted")
-    # Every user of the API has a certificate of its authority; that is no permission to read the store.
+    # Every user of the API has a certificate of its authority; it must not give access to the store.
     admin = [os.path.join(server.data, "pki", "admin" + end) for end in (".crt", ".key")]
     expect(as_holder(admin).refused(), "a certificate of the API's authority was accepted")
     expect(Etcdctl(program, "http://127.0.0.1:%d" % port).refused(), "a client without TLS was answered")
@@ -134,7 +134,7 @@ def mutual_tls(binary, folder, program):
 
 
 def health(path):
-    """What /health says through a Unix socket."""
+    """/health through a Unix socket."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: etcd\r\n\r\n")
@@ -163,7 +163,7 @@ def own_socket(binary, folder, program):
         kvs = json.loads(Etcdctl(program, "unix://" + path)("get", PREFIX + "one", "-w", "json"))["kvs"]
         expect(str(kvs[0]["mod_revision"]) == created["metadata"]["resourceVersion"], "the revision is the resourceVersion")
     server.kill()
-    server.start()  # A socket that was left behind is no obstacle.
+    server.start()  # A stale socket is replaced.
     expect(b'"health":"true"' in health(path), "health after a crash")
     server.stop()
     expect(not os.path.exists(path), "the socket is still there")

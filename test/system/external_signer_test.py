@@ -2,7 +2,7 @@
 """Service account tokens of an external signer. usage: external_signer_test.py KEELSON WORK_FOLDER EXTERNAL_JWT_TEST_SIGNER
 
 Tokens of the signer's key are issued, accepted and reviewed; a rotated key is found by its id; discovery documents and metrics follow; failures of the
-signer have upstream's texts; wrong limits end the start; a signer that hangs delays nobody with other credentials.
+signer have upstream's texts; wrong limits end the start; a signer that hangs does not delay requests with other credentials.
 """
 import base64
 import http.client
@@ -149,7 +149,7 @@ def check_failures(client, signer):
 
 
 def check_unknown_keys(client, server, signer, good):
-    """Tokens with made-up key ids: few fetches, and nobody else waits."""
+    """Tokens with made-up key ids: few fetches, and no delay for other requests."""
     before = signer.fetches()
     payload = good.split(".")[1]
     for i in range(200):

@@ -71,7 +71,7 @@ class Spdy:
         return data
 
     def _receive(self, size):
-        """What is there, None when nothing is. A TLS connection is used by one thread at a time."""
+        """The available bytes, None if there are none. A TLS connection is used by one thread at a time."""
         with self.lock:
             self.connection.setblocking(False)
             try:

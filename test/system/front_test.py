@@ -151,7 +151,7 @@ def websocket_watch(binary, folder):
     expect(web.at_end(), "the connection goes on after the close")
     web.close()
 
-    # Binary messages: one WatchEvent each, without the length that stands before it in a plain watch.
+    # Binary messages: one WatchEvent each, without the length prefix of a plain watch.
     web = WebSocket(server, path, ("Origin: https://x", "Accept: application/vnd.kubernetes.protobuf;stream=watch", "Sec-WebSocket-Protocol: one"))
     expect(web.status == 101 and "Sec-WebSocket-Protocol: one" in web.answer, web.answer)
     opcode, data = web.message()
@@ -219,7 +219,7 @@ def shutdown_sequence(binary, folder):
 
 
 def shutdown_watches(binary, folder):
-    """With a grace period every watch ends properly; meanwhile new requests are told to come back."""
+    """With a grace period every watch ends properly; meanwhile new requests get Retry-After."""
     server = Server(binary, folder, flags=["-v=1", "--shutdown-send-retry-after", "--shutdown-watch-termination-grace-period=20s"]).start()
     context = server.context()
     plain, web = [], []
@@ -315,7 +315,7 @@ def https(server, context):
 
 
 def request_header(binary, folder):
-    """A front proxy names the user; nobody else can."""
+    """Only a front proxy can name the user."""
     proxies = Authority(os.path.join(folder, "proxies"), "proxy-ca")
     proxy = proxies.issue("proxy", "/CN=front-proxy")
     other = proxies.issue("other", "/CN=somebody-else")
@@ -330,17 +330,17 @@ def request_header(binary, folder):
     expect(user == {"username": "alice", "uid": "u-1", "groups": ["dev", "ops", "system:authenticated"], "extra": {"scopes/a": ["one", "two"]}}, str(user))
     status, user = who_am_i(https(server, context_with(server_ca, proxy)), [("X-Other-User", "bob")])
     expect(status == 201 and user["username"] == "bob" and user["groups"] == ["system:authenticated"], str(user))
-    # The proxy itself, without a name in the headers, is nobody we know.
+    # The proxy itself, without a name in the headers, is not authenticated.
     status, _ = who_am_i(https(server, context_with(server_ca, proxy)))
     expect(status == 401, "a proxy that names nobody got %d" % status)
     status, _ = who_am_i(https(server, context_with(server_ca, other)), named)
     expect(status == 401, "a certificate of another name got %d" % status)
-    # The headers of a client with a certificate of its own, or with none, mean nothing.
+    # The headers of a client with its own certificate, or with none, mean nothing.
     status, user = who_am_i(https(server, server.context()), named)
     expect(status == 201 and user["username"] == "admin", str(user))
     status, _ = who_am_i(https(server, context_with(server_ca)), named)
     expect(status in (401, 403), "an anonymous client got %d" % status)
-    # What others need to check such proxies themselves.
+    # The config map by which other servers verify such proxies.
     info = Client(server).must(200, "GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")["data"]
     expect(info["requestheader-allowed-names"] == '["front-proxy"]' and "BEGIN CERTIFICATE" in info["requestheader-client-ca-file"], str(info))
     server.stop()
@@ -416,7 +416,7 @@ def reload_files(binary, folder):
 
 
 def slow_trace(binary, folder):
-    """A request of more than half a second is told with its steps."""
+    """A request of more than half a second is logged with its steps."""
     server = Server(binary, folder, flags=["-v=2"]).start()
 
     def traces():

@@ -34,11 +34,11 @@ def source_root():
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-PORTS = set()  # given out; whoever got one may not listen on it yet
+PORTS = set()  # given out; its user may not listen on it yet
 
 
 def free_port():
-    """A port that nobody listens on, another one each time."""
+    """A port without a listener, another one each time."""
     while True:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))

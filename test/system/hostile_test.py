@@ -36,7 +36,7 @@ def good_token(client):
 
 
 def check_metrics(client):
-    """Labels of a closed set, and a text of a size that does not depend on what was asked for."""
+    """Labels of a closed set, and a text of a size that does not depend on the requests."""
     status, text = client.request("GET", "/metrics", accept="text/plain")
     text = text.decode()
     groups = set(re.findall(r'apiserver_request_total\{[^}]*group="(g[0-9]+)"', text))

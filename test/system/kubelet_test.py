@@ -136,7 +136,7 @@ def commands(kubectl):
 
 
 def terminal(kubectl):
-    """kubectl exec -it on a pseudo terminal of its own: what is typed arrives, the size does (a moment after the start, so it is awaited), the
+    """kubectl exec -it on its own pseudo terminal: what is typed arrives, the size does (a moment after the start, so it is awaited), the
     exit code comes back."""
     master, slave = pty.openpty()
     import fcntl

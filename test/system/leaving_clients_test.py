@@ -2,7 +2,7 @@
 """Clients that leave at random moments: nothing leaks, no write is half done. usage: leaving_clients_test.py KEELSON WORK_FOLDER [CLIENTS]
 
 Each client opens a connection, sends a write, an event (which takes a lease), a list, a watch, a write that waits in a webhook, a token that is reviewed by a
-webhook or an impersonation that an authorizer webhook is asked about, and goes: in the middle of the head, in the middle of the body, before the answer or
+webhook or an impersonation that an authorizer webhook decides, and disconnects: in the middle of the head, in the middle of the body, before the answer or
 inside it, half of them with RST. Afterwards descriptors, executing seats, requests in flight, watches, waits for token reviews and memory are what they were
 before, and the store has no more leases than its events need. Before, clients that wait in a token review and in an authorizer webhook which never answer are
 shown to leave at once.
@@ -62,7 +62,7 @@ def answer_with(connection, document):
 
 
 def webhook_flags(folder, peer):
-    """Tokens and authorization by the peer, which knows nobody and allows nothing."""
+    """Tokens and authorization by the peer, which authenticates and allows nothing."""
     flags = ["--authorization-mode=RBAC,Webhook", "--authorization-webhook-cache-unauthorized-ttl=0s", "--authentication-token-webhook-cache-ttl=0s",
              "--token-auth-file=" + os.path.join(folder, "tokens.csv")]
     with open(os.path.join(folder, "tokens.csv"), "w") as f:
@@ -163,7 +163,7 @@ def await_count(count, wanted, what):
 
 def leave_webhooks_that_hang(server, client, peer):
     blocked = 'authentication_token_cache_active_fetch_count'
-    took = leave_at_once(server, client, token_text("hangs"), lambda: gauge(metrics(client), blocked, 'blocked'), 1)  # the one review goes on for nobody
+    took = leave_at_once(server, client, token_text("hangs"), lambda: gauge(metrics(client), blocked, 'blocked'), 1)  # the shared review continues without a client
     print("%d clients left a token review after %.2f s" % (WAITING, took))
     called = peer.called.count("/authorize")
     ended = ENDED.count("SubjectAccessReview")

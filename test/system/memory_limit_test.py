@@ -46,7 +46,7 @@ class Lister(threading.Thread):
                 response = self.client.connection.getresponse()
                 body = response.read()
                 self.answers.append((response.status, response.getheader("Retry-After"), body.count(b"large-1499")))
-        except Exception as e:  # told by the main thread
+        except Exception as e:  # reported by the main thread
             self.error = e
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What /metrics of the whole server shows after some traffic. usage: metrics_test.py KEELSON WORK_FOLDER
+"""/metrics of the whole server after some traffic. usage: metrics_test.py KEELSON WORK_FOLDER
 
 Every family is upstream's, with its type, stability and labels (src/app/testdata/metrics.tsv), or begins with keelson_; and the counts are those of
 the traffic.
@@ -124,7 +124,7 @@ def check_counts(before, after):
         got = after.sum(name, **labels) - before.sum(name, **labels)
         if got != want:
             problems.append("%s%s rose by %g, not by %d" % (name, labels, got, want))
-    # What the scrapes and the other requests add as well.
+    # Metrics of the scrapes and the other requests.
     for least, name, labels in [(15, "authenticated_user_requests", {}), (15, "authorization_attempts_total", {"result": "allowed"}),
                                 (15, "apiserver_client_certificate_expiration_seconds_count", {}), (1, "apiserver_tls_handshake_errors_total", {})]:
         if after.sum(name, **labels) - before.sum(name, **labels) < least:

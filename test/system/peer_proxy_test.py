@@ -4,7 +4,7 @@
 Each has API versions that the other has switched off (--runtime-config): requests for them arrive at the server that has them, with the user's
 identity, watches and errors included; discovery lists what both serve; a request is proxied once at most; a peer that is gone is 503. Once with
 two Keelson servers, once with Keelson and kube-apiserver, where every check runs in both directions. etcd and kube-apiserver are
-$KEELSON_ETCD, else keelson/bin in the user's cache (interop/build.sh), else those in PATH. Each server needs a host name of its own (its identity is made of
+$KEELSON_ETCD, else keelson/bin in the user's cache (interop/build.sh), else those in PATH. Each server needs its own host name (its identity is made of
 it), so they run in UTS namespaces.
 """
 import http.client
@@ -40,7 +40,7 @@ def find_program(name):
 
 
 def own_host_name(name):
-    """What stands in front of a command that is to have this host name."""
+    """The command prefix that sets this host name."""
     for unshare in (["unshare", "--uts"], ["unshare", "--user", "--map-root-user", "--uts"]):
         prefix = unshare + ["sh", "-c", 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"', name]
         try:
@@ -73,7 +73,7 @@ def make_pki(folder):
 
 class PeerServer(EtcdServer):
     def __init__(self, name, binary, folder, etcd, pki, runtime_config):
-        # kube-apiserver 1.36 tells peers its advertised address whatever --peer-advertise-ip says; Keelson is to tell what the flag says.
+        # kube-apiserver 1.36 publishes its advertised address whatever --peer-advertise-ip says; Keelson must publish the flag's.
         self.real = os.path.basename(binary) == "kube-apiserver"
         super().__init__(binary, os.path.join(folder, name), etcd.url, "127.0.0.1" if self.real else "10.99.0.1", pki)
         self.name, self.start_timeout = name, 120
@@ -224,7 +224,7 @@ def custom_resources(servers):
 
 
 def gone(near, far, kind):
-    """far ends as it should: its identity lease is gone, nobody serves the resource. Then killed: the lease stays, its address for a while."""
+    """far ends as it should: its identity lease is gone, no server has the resource. Then killed: the lease stays, its address for a while."""
     collection = kind[0]
     client = Client(near)
     far.stop(60)

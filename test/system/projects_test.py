@@ -5,7 +5,7 @@ usage: projects_test.py KEELSON WORK_FOLDER [--beside BIN_FOLDER] [NAME]...
 
 The definitions come from the Go module proxy into the Go module cache; nothing of them is in this tree. Skipped without `go` or a proxy; a
 module that cannot be had is named and left out. Every definition is created as its project ships it (YAML, strict field validation); an
-object of every kind is created, applied, patched, listed (JSON, table, metadata), watched and deleted. With --beside the same is asked of
+object of every kind is created, applied, patched, listed (JSON, table, metadata), watched and deleted. With --beside the same requests go to
 kube-apiserver + etcd from BIN_FOLDER, and the answers must be equal.
 """
 import http.client

@@ -2,7 +2,7 @@
 """RBAC escalation on every way to write. usage: rbac_escalation_test.py KEELSON WORK_FOLDER
 
 `writer` may write roles and bindings and nothing else; `patcher` may update and patch but not create. Every row must be refused.
-The same rows by somebody with `escalate` and `bind` must succeed, so that a row cannot be refused for another reason.
+The same rows by a user with `escalate` and `bind` must succeed, so that a row cannot be refused for another reason.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands of docs/recipes as they stand on the pages. usage: recipes_test.py KEELSON WORK_FOLDER [NAME ...]
+"""Runs the commands of docs/recipes unchanged. usage: recipes_test.py KEELSON WORK_FOLDER [NAME ...]
 
 The shell finds a `keelson` that adds a free port, so that several tests can run side by side, and where a page manages a service a `systemctl`
 that starts and stops one server. Folders of the system are folders of the test.
@@ -53,7 +53,7 @@ def script(path, text):
 
 
 class Shell:
-    """Runs scripts in the folder with a PATH of their own. Servers that they start in the background are ended by stop()."""
+    """Runs scripts in the folder with their own PATH. Servers that they start in the background are ended by stop()."""
 
     def __init__(self, binary, folder):
         self.folder, self.port, self.bin = folder, free_port(), os.path.join(folder, "bin")

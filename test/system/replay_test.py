@@ -80,7 +80,7 @@ def outcomes_of(report):
 
 
 def again(cases, run, second):
-    """Some answers tell ages in seconds, which a busy machine changes: cases that fail unexpectedly are run once more, alone."""
+    """Some responses have ages in seconds, which a busy machine changes: cases that fail unexpectedly are run once more, alone."""
     expected = {}
     for area in {name.split("/")[0] for name, _ in cases}:
         expected.update(read_expected(expected_file(area if second else "", second)))

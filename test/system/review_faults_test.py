@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Token and authorization webhooks that hang and lie: upstream's words, bounded memory, nobody else waits.
+"""Token and authorization webhooks that hang and lie: upstream's error texts, bounded memory, no delay for other requests.
 
 usage: review_faults_test.py KEELSON WORK_FOLDER [PROGRAMS_FOLDER]
 
@@ -30,7 +30,7 @@ PODS = "/api/v1/namespaces/default/pods"
 SUBJECT_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n"
 MEGABYTE = b" " * (1 << 20)
-MEMORY_MAX_KB = memory_bound(96 * 1024)  # growth of the server over all faults, which are asked at the same time
+MEMORY_MAX_KB = memory_bound(96 * 1024)  # growth of the server over all faults, which run at the same time
 HANGING = 40  # tokens and users at once
 CALLS_MAX = 5  # of one request: upstream's backoff has five steps
 RELEASED = threading.Event()
@@ -267,7 +267,7 @@ def kubeconfig(folder, peer, path):
 
 
 def flags(folder, peer):
-    """Two authorization webhooks, `open` and `shut` by their failure policy, each asked about the users that its name begins; RBAC before them."""
+    """Two authorization webhooks, `open` and `shut` by their failure policy, each called for the users with its name as prefix; RBAC before them."""
     connection = {"type": "KubeConfigFile", "kubeConfigFile": kubeconfig(folder, peer, "/authorize")}
     authorizers = [{"type": "RBAC", "name": "rbac"}] + [{"type": "Webhook", "name": name, "webhook": {
         "timeout": "2s" if name != "slow" else "30s", "subjectAccessReviewVersion": "v1", "matchConditionSubjectAccessReviewVersion": "v1", "failurePolicy": policy,

@@ -1,7 +1,7 @@
 """A small valid object of every resource, for tests that walk over discovery.
 
 SAMPLES has one entry per (group, resource): the object without apiVersion, kind and metadata. NAMES overrides the name where a
-kind does not take any. A resource without an entry makes sample() fail: whoever adds a resource adds an object here.
+kind does not take any. A resource without an entry makes sample() fail: a new resource needs an object here.
 """
 import base64
 import copy

@@ -36,7 +36,7 @@ def has_ipv6():
 
 
 def refused(binary, *flags):
-    """What a server that does not start says last."""
+    """The last output of a server that does not start."""
     run = subprocess.run([binary, "--data-dir=:memory:"] + list(flags), capture_output=True, text=True, timeout=60)
     expect(run.returncode == 1, "%s: exit code %d" % (flags, run.returncode))
     return run.stderr.strip().splitlines()[-1]
@@ -305,7 +305,7 @@ def metrics_reset(binary, folder):
 
 
 def certificate_usages(binary, folder):
-    """Who may come in with which extended key usages; the same rows were asked of kube-apiserver."""
+    """Accepted extended key usages; the rows were verified on kube-apiserver."""
     clients = Authority(os.path.join(folder, "clients"), "clients")
     server = Server(binary, folder, flags=["--client-ca-file=" + clients.crt])
     server._wait_ready = lambda begin: front_test.eventually(lambda: up(server), "not ready") or True

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holes of kube-apiserver's past, asked of the whole server. usage: security_test.py KEELSON WORK_FOLDER
+"""Past vulnerabilities of kube-apiserver, tested on the whole server. usage: security_test.py KEELSON WORK_FOLDER
 
 Each check is named after the CVE whose hole it looks for; docs/security.md lists all of them with the tests that live elsewhere.
 """
@@ -57,7 +57,7 @@ def cve_2015_5305_and_2022_3162(client):
                      "/apis/apps/v1/namespaces/%s/deployments", "/api/v1/namespaces/default/configmaps/%s",
                      "/api/v1/watch/namespaces/%s/configmaps?timeoutSeconds=1", "/api/v1/namespaces/%s/configmaps?limit=1&continue=Li4v"):
             client.connection.request("GET", path % segment, None, {"Accept": "application/json"})
-            response = client.connection.getresponse()  # also watches, whose answers are no single document
+            response = client.connection.getresponse()  # also watches, whose responses are not a single document
             status, text = response.status, response.read().decode(errors="replace")
             secrets = path.startswith("/api/v1/namespaces/%s/secrets") and segment == ""  # all namespaces: meant
             if encoded in text and not secrets:
@@ -261,7 +261,7 @@ def cve_2023_2728_and_2024_3177(client):
 
 
 def cve_2024_0793(client):
-    """What a patch through one version stores is readable through all of them."""
+    """An object patched through one version is readable through all of them."""
     scalers = "/namespaces/default/horizontalpodautoscalers"
     client.must(201, "POST", "/apis/autoscaling/v1" + scalers, {"metadata": {"name": "h"}, "spec": {
         "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}, "maxReplicas": 3}})

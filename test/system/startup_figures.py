@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints start-up time and memory; not a test, because it measures. usage: startup_figures.py KEELSON WORK_FOLDER [OBJECTS] [RUNS]
 
-Start to ready is from exec to the first 200 of /readyz, asked every 5 ms on a new TLS connection; the median of the runs.
+Start to ready is from exec to the first 200 of /readyz, polled every 5 ms on a new TLS connection; the median of the runs.
 """
 import os
 import shutil

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """StorageVersion objects (gates StorageVersionAPI and APIServerIdentity) and the barrier before writes. usage: storage_versions_test.py KEELSON FOLDER
 
-The server tells in which version it stores each built-in resource; a second start changes nothing, and a lost object comes back. Where the API is not
-enabled the versions cannot be told: the server does not become ready and refuses writes, as upstream.
+The server publishes in which version it stores each built-in resource; a second start changes nothing, and a lost object comes back. Where the API is not
+enabled the versions cannot be published: the server does not become ready and refuses writes, as upstream.
 """
 import os
 import shutil
@@ -66,7 +66,7 @@ def told(binary, folder):
             for kind in ("clusterroles", "clusterrolebindings"):
                 client.must(200, "GET", "/apis/rbac.authorization.k8s.io/v1/%s/system:controller:%s" % (kind, name))
         client.must(200, "DELETE", VERSIONS + "/core.pods")
-        # Another server with another encoding version: there is no common one.
+        # Another server with another encoding version: no common one exists.
         other = {"apiServerID": "apiserver-other", "encodingVersion": "v2", "decodableVersions": ["v2"]}
         secrets = objects["core.secrets"]["status"]
         client.must(200, "PATCH", VERSIONS + "/core.secrets/status", {"status": {"storageVersions": [other], "commonEncodingVersion": "v2"}},

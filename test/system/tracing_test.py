@@ -315,7 +315,7 @@ def run_startup(keelson, suites, folder, name, path):
 
 
 def run_without_goldens(arguments, folder):
-    """What Kubernetes' own tracing test looks for and the goldens do not have: steps of a DELETE with a body, the serializer of a watch in protobuf."""
+    """Spans of Kubernetes' tracing test that the goldens do not have: steps of a DELETE with a body, the serializer of a watch in protobuf."""
     run = Run(arguments, os.path.join(folder, "without-goldens"), None)
     trace = {"traceparent": "00-%s-%s-01" % (CLIENT_TRACE, CLIENT_SPAN)}
     path = "/api/v1/namespaces/${ns}/configmaps"

@@ -163,7 +163,7 @@ def main():
             seen = {s["metadata"]["name"]: s["spec"]["clusterIP"] for s in client.must(200, "GET", "/api/v1/namespaces/default/services")["items"]}
             assert all(seen.get(name) == ip for name, ip, _ in results), "a server does not see all services"
 
-        # What one has taken the other refuses, and gives out again once it is free.
+        # An address allocated by one server is refused by the other, and allocated again once it is free.
         name, ip, taken = results[0]
         other = clients[1 if name.startswith("s0") else 0]
         body = {"metadata": {"name": "again"}, "spec": {"type": "NodePort", "clusterIP": ip, "ports": [{"port": 80, "nodePort": taken[0]}]}}

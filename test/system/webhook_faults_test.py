@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Admission webhooks that misbehave: bounded memory, Go's words, nobody else waits. usage: webhook_faults_test.py KEELSON WORK_FOLDER
+"""Admission webhooks that misbehave: bounded memory, Go's error texts, no delay for other requests. usage: webhook_faults_test.py KEELSON WORK_FOLDER
 
 Nothing here measures time: a webhook that hangs is let go by the test, and what must not wait for it is done before.
 """
@@ -160,7 +160,7 @@ def one_deadline(client, peer):
 
 
 def authorization_is_cancelled(binary, folder):
-    """A client that leaves while an authorization webhook is asked for it: the call ends at once, not with the webhook's timeout of 30 s."""
+    """A client that leaves during its authorization webhook call: the call ends at once, not with the webhook's timeout of 30 s."""
     asked, ended = threading.Event(), threading.Event()
 
     def hang(connection, review):

@@ -1,4 +1,4 @@
-// Stands in for libFuzzer's main where fuzzing is off: runs the target once over every file of the folders it is given.
+// Replaces libFuzzer's main if fuzzing is off: runs the target once over every file of the folders it is given.
 // `--mutate=SECONDS [--seed=N]` then goes on with mutations of these files, without coverage to guide it: enough to
 // look for crashes in a build without instrumentation.
 #include <chrono>

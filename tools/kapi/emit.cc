@@ -1,4 +1,4 @@
-// The generated code: arrays of constants that the compiler lays down as they stand. Nothing is computed at start-up,
+// The generated code: arrays of constants in read-only data. Nothing is computed at start-up,
 // and because every array has a fixed name and size, a package's file needs nothing of the others but declarations.
 #include <algorithm>
 #include <filesystem>
@@ -27,7 +27,7 @@ std::string Quoted(std::string_view text) {
   return out + "\"";
 }
 
-// Any bytes, as they stand between quotes.
+// Any bytes, escaped for a string literal.
 std::string Octal(std::string_view bytes) {
   std::string out;
   for (const char c : bytes) {
@@ -280,7 +280,7 @@ class PackageEmitter {
     EmitWire(type, id, json, proto);
   }
 
-  // What both tables of a field tell of its value.
+  // The members about a field's value that both tables share.
   std::string ValueText(const TypeRef& type) {
     const std::string form = FormOf(type);
     if (form == "kStruct" || form == "kStructs")
@@ -358,7 +358,7 @@ class PackageEmitter {
     body_ += "};\n";
   }
 
-  // Where the fields of an inlined struct begin among the JSON fields; 0 where it has none.
+  // Index of the first field of an inlined struct among the JSON fields; 0 if it has none.
   std::size_t FirstOf(const FieldDef& inlined, const std::vector<JSONField>& json) {
     const PackageDef* package = model_.Find(inlined.type.package);
     std::vector<JSONField> inner;
@@ -600,7 +600,7 @@ bool Emit(const Model& model, const std::string& directory) {
     Report({directory + "/facts.cc", 0}, "cannot be written");
     return false;
   }
-  // Below a folder of its own: it is included as "schema/types.h".
+  // In a subfolder: it is included as "schema/types.h".
   const std::string header = directory + "/schema/types.h";
   std::error_code ignored;
   std::filesystem::create_directories(directory + "/schema", ignored);

@@ -7,7 +7,7 @@ import (
 	_ "k8s.io/apiserver/pkg/server" // has the function
 )
 
-// Tests set it (SetHostnameFuncForTests) to give each server an identity of its own; the package has nothing that reads it.
+// Tests set it (SetHostnameFuncForTests) to give each server its own identity; the package has nothing that reads it.
 //
 //go:linkname hostnameFunc k8s.io/apiserver/pkg/server.hostnameFunc
 var hostnameFunc func() (string, error)

@@ -125,7 +125,7 @@ func Start(t Logger, spec Spec) (*Server, error) {
 		ended:   make(chan struct{}),
 	}
 	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if spec.HostName != "" { // needs root: a UTS namespace of its own
+	if spec.HostName != "" { // needs root: its own UTS namespace
 		s.command = exec.Command("sh", append([]string{"-c", `echo "$0" >/proc/sys/kernel/hostname && exec "$@"`, spec.HostName, program}, flags...)...)
 		s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWUTS}
 	}

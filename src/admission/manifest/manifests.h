@@ -57,7 +57,7 @@ class StaticManifests {
   std::string LoadInitial();
   // Called at once with what is loaded, and by Look() with what has changed. REQUIRES: LoadInitial() was "".
   void Follow(OnChange on_change);
-  // Reads the folder when it looks changed (names, sizes, times, inodes), and once in a while whatever it looks like.
+  // Reads the folder if it changed (names, sizes, times, inodes), and now and then regardless.
   // Blocks on the disk.
   void Look();
 

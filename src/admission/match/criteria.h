@@ -1,4 +1,4 @@
-// Which requests a webhook or policy is for: rules, selectors, match policy. Compiled once from the stored object,
+// Match criteria of a webhook or policy: rules, selectors, match policy. Compiled once from the stored object,
 // immutable then.
 #pragma once
 
@@ -55,8 +55,8 @@ class Matcher {
   // The resource and kind under which it matches; nothing when it does not. Errors are those of the look-up of the
   // namespace: 404 as it is, all others 500.
   Task<std::optional<ObjectInterfaces::Resource>> Match(const Criteria& criteria);
-  // Match() where nothing has to be read: rules and the object's selector exclude the request, or no selector asks for
-  // its namespace. Nothing: only Match() can tell.
+  // Match() without reading anything: rules and the object's selector exclude the request, or no selector needs its
+  // namespace. Nothing: only Match() can decide.
   std::optional<std::optional<ObjectInterfaces::Resource>> MatchNow(const Criteria& criteria);
   // The request's namespace; null for cluster-scoped requests.
   Task<Value> Namespace();

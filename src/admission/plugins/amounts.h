@@ -1,4 +1,4 @@
-// Quantities by resource name: what containers ask for, what a quota or a limit range allows.
+// Quantities by resource name: requests and limits of containers, amounts of a quota or a limit range.
 #pragma once
 
 #include <functional>

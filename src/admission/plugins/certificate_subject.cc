@@ -1,4 +1,4 @@
-// CertificateSubjectRestriction: nobody gets a client certificate of the group that may do everything by asking for it.
+// CertificateSubjectRestriction: refuses kubernetes.io/kube-apiserver-client requests for the group system:masters.
 #include "admission/plugins/certificate_subject.h"
 
 #include <openssl/err.h>
@@ -48,7 +48,7 @@ std::optional<std::vector<std::string>> SubjectTexts(std::string_view pem, int a
        at = X509_NAME_get_index_by_NID(subject, attribute, at)) {
     unsigned char* text = nullptr;
     const int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-    if (size < 0) return std::nullopt;  // a name nobody can read is not let pass
+    if (size < 0) return std::nullopt;  // an unreadable name is refused
     texts.emplace_back(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size));
     OPENSSL_free(text);
   }

@@ -1,4 +1,5 @@
-// What admission must know of a certificate request; the parser stays behind this header. Internal to admission.
+// Subject fields of a CertificateSigningRequest's PKCS #10 request, as admission needs them; hides the X.509 parser.
+// Internal to admission.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Who may approve and sign certificate requests of a signer.
+// CertificateApproval and CertificateSigning: permission to approve and sign requests of a signer.
 #include "admission/plugins/plugins.h"
 #include "admission/plugins/simple.h"
 #include "base/strings.h"

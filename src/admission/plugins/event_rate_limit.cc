@@ -56,7 +56,7 @@ class Limit {
     return key;
   }
 
-  // The one used last stands first; the last goes when there are too many.
+  // LRU: the most recently used bucket is first; the last is evicted when there are too many.
   Bucket& Find(const std::string& key, base::Clock::SteadyTime now) {
     if (const auto found = by_key_.find(key); found != by_key_.end()) {
       buckets_.splice(buckets_.begin(), buckets_, found->second);

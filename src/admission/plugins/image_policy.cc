@@ -1,4 +1,4 @@
-// ImagePolicyWebhook: asks a remote service (ImageReview) whether the images of a pod may run. Answers are cached.
+// ImagePolicyWebhook: a remote service (ImageReview) decides whether the images of a pod may run. Decisions are cached.
 #include <openssl/sha.h>
 
 #include <algorithm>

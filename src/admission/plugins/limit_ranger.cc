@@ -1,4 +1,4 @@
-// LimitRanger: defaults and bounds of what containers, pods and claims of a namespace may ask for.
+// LimitRanger: defaults and bounds for requests and limits of containers, pods and claims in a namespace.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -46,7 +46,7 @@ void CompleteContainers(base::Arena& arena, Value pod, Value defaults, Value def
   }
 }
 
-// Bounds of one item of a LimitRange against what something asks for.
+// Checks requests and limits against one item of a LimitRange.
 class Bounds {
  public:
   Bounds(Value item, std::vector<std::string>& errors)
@@ -119,7 +119,7 @@ class Bounds {
 
 bool IsSidecar(Value container) { return container["restartPolicy"].as_string() == "Always"; }
 
-// What a whole pod asks for: containers and sidecars together, or the largest init container where that is more.
+// Total of a pod: containers and sidecars together, or the largest init container if that is more.
 Amounts PodTotal(Value pod, std::string_view part) {
   Amounts total;
   for (const Value container : pod.Get("spec", "containers").items())

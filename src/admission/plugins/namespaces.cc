@@ -22,7 +22,7 @@ meta::Status Terminating(const Attributes& attributes) {
   return meta::Status(std::move(fields));
 }
 
-// Namespaces whose deletion has begun here: for a while the cache is not believed that they are active.
+// Namespaces whose deletion has begun here: for a while an active namespace in the cache is not trusted.
 class DeletedNamespaces {
  public:
   explicit DeletedNamespaces(const base::Clock& clock) : clock_(clock) {}
@@ -60,7 +60,7 @@ Task<void> Lifecycle(ObjectReader& reader, DeletedNamespaces& deleted, request::
       attributes.resource.resource == "localsubjectaccessreviews") {
     co_return meta::Result<void>();
   }
-  // The cache follows the store closely; what it does not have is asked for once more, live.
+  // The cache follows the store closely; a namespace missing there is read again from storage.
   auto found = co_await reader.Get(context.arena, "", "namespaces", "", attributes.name_space, false);
   const bool force_live =
       found.ok() && found->Get("status", "phase").as_string() == "Active" && deleted.Contains(attributes.name_space);

@@ -516,7 +516,7 @@ class NodeRestriction final : public Plugin {
     co_return DriverOf(volume["spec"]);
   }
 
-  // Errors that another try may not meet (a cache behind the store) are no refusals: 500.
+  // Transient errors (a cache behind the store) are 500, not 403.
   Task<Value> ReadNamed(request::Context& context, const Attributes& attributes, std::string resource,
                         std::string name_space, std::string name, std::string what) {
     auto found = co_await reader_.Get(context.arena, "", resource, name_space, name, false);

@@ -1,5 +1,5 @@
-// OwnerReferencesPermissionEnforcement: who changes owner references must be allowed to delete the object, and who
-// makes a reference block the owner's deletion must be allowed to set finalizers on the owner.
+// OwnerReferencesPermissionEnforcement: changing owner references requires permission to delete the object, and setting
+// blockOwnerDeletion requires permission to set finalizers on the owner.
 #include <algorithm>
 
 #include "admission/permissions.h"

@@ -1,4 +1,4 @@
-// Names that cannot stand in a path, met when a plugin looks something up by them. Internal to admission.
+// Names that are invalid as a URL path segment, found when a plugin looks up an object by name. Internal to admission.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace keelson::admission {
 
-// What upstream's client says about such a name; "" for a name that is fine.
+// Upstream's IsValidPathSegmentName: the error text for an invalid name, "" for a valid one.
 std::string PathSegmentError(std::string_view name);
 
 }  // namespace keelson::admission

@@ -67,7 +67,7 @@ Task<void> CheckPullAlways(request::Context&, const Attributes& attributes) {
     if (volume["image"].is_map()) check(path, volume.Get("image", "pullPolicy").as_string());
   }
   if (errors.empty()) co_return meta::Result<void>();
-  // Upstream returns a Go aggregate here, which is no Status: 500 with its text.
+  // Upstream returns a Go aggregate here, which is not a Status: 500 with its text.
   co_return meta::NewPlainError(errors.size() == 1 ? errors.front() : "[" + base::Join(errors, ", ") + "]");
 }
 
@@ -85,7 +85,7 @@ Task<void> CheckAntiAffinity(request::Context&, const Attributes& attributes) {
   co_return meta::Result<void>();
 }
 
-// A resource with a domain of its own: example.com/gpu.
+// An extended resource: a domain other than kubernetes.io, as in example.com/gpu.
 bool IsExtendedResource(std::string_view name) {
   const bool native = name.find('/') == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos;
   return !native && !name.starts_with("requests.");

@@ -28,7 +28,7 @@ bool IsIgnoredSubresource(std::string_view subresource) {
   return std::ranges::find(kIgnored, subresource) != std::end(kIgnored);
 }
 
-// Where the resource keeps its pod template; null where it has none.
+// The pod template of the resource; null if it has none.
 Value TemplateOf(const Attributes& attributes) {
   const Value object = attributes.object;
   if (attributes.Is("", "podtemplates")) return object["template"];

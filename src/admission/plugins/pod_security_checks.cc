@@ -22,7 +22,7 @@ struct Subject {
   std::int64_t minor;
 
   bool windows() const { return spec.Get("os", "name").as_string() == "windows"; }
-  // In a user namespace root inside is nobody outside.
+  // With hostUsers=false root in the pod is an unprivileged user on the host.
   bool own_users() const { return spec["hostUsers"].is_bool() && !spec["hostUsers"].as_bool(); }
 };
 
@@ -55,7 +55,7 @@ std::string Counted(std::string_view word, const Texts& names) {
 
 std::string_view Use(std::size_t count) { return count == 1 ? " uses " : " use "; }
 
-// Who has a setting: the pod itself, some of its containers.
+// Owners of a bad setting: the pod itself, some of its containers.
 struct Setters {
   bool pod = false;
   Names containers;
@@ -67,7 +67,7 @@ struct Setters {
   }
 };
 
-// Everybody whose security context `is_bad` says so.
+// The pod and the containers whose security context satisfies `is_bad`.
 template <class IsBad>
 Setters WhoSets(const Subject& pod, IsBad is_bad) {
   Setters setters;
@@ -425,13 +425,13 @@ Found SeccompRestricted(const Subject& pod) {
                        R"( must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")"};
 }
 
-// The checks in the order in which violations are told: by level, then by name (capital letters first).
+// The checks in the order in which violations are reported: by level, then by name (capital letters first).
 struct Check {
   std::string_view id;
   Level level;
   std::int64_t since;
   Found (*check)(const Subject& pod);
-  std::string_view overrides;  // the baseline check that need not be told beside this one
+  std::string_view overrides;  // the baseline check that this one replaces in messages
 };
 
 constexpr Check kChecks[] = {
@@ -464,7 +464,7 @@ class LabelReader {
  public:
   LabelReader(Value labels, meta::FieldErrors& errors) : labels_(labels), errors_(errors) {}
 
-  // False where there is no such label. An unknown level is told and becomes `otherwise`, with `valid` false.
+  // False if the label is absent. An unknown level is reported and becomes `otherwise`, with `valid` false.
   bool ReadLevel(std::string_view mode, Level otherwise, Level& level, bool* valid = nullptr) {
     const std::string key = std::string(kLabelPrefix) + std::string(mode);
     const Value label = labels_[key];
@@ -544,7 +544,7 @@ Policy PolicyFromLabels(Value labels, const Policy& defaults, meta::FieldErrors&
   reader.ReadVersion("audit", policy.audit.version);
   const bool has_warn = reader.ReadLevel("warn", Level::kPrivileged, policy.warn.level);
   const bool has_warn_version = reader.ReadVersion("warn", policy.warn.version);
-  // Who enforces something also wants to hear of workloads that will run into it.
+  // Enforcing a level implies warnings about workloads that violate it.
   if (!has_warn && enforce_valid && policy.enforce.level > policy.warn.level) {
     policy.warn.level = policy.enforce.level;
     if (!has_warn_version) policy.warn.version = policy.enforce.version;

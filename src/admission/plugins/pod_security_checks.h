@@ -17,7 +17,7 @@ namespace keelson::admission::podsecurity {
 enum class Level : std::uint8_t { kPrivileged, kBaseline, kRestricted };  // from lenient to strict
 std::string_view ToString(Level level);
 
-// The minor version of Kubernetes 1.x whose checks count.
+// The minor version of Kubernetes 1.x whose checks apply.
 struct Version {
   static constexpr std::int64_t kLatest = std::numeric_limits<std::int64_t>::max();
   std::int64_t minor = kLatest;
@@ -38,15 +38,15 @@ struct Policy {
 std::optional<Level> ParseLevel(std::string_view text);
 std::optional<Version> ParseVersion(std::string_view text);  // "latest" or "v1.x"
 
-// What a namespace's labels ask for. A policy comes out also where `errors` is filled: enforce fails closed, audit and
-// warn fail open.
+// Parses the pod-security.kubernetes.io labels of a namespace (upstream's PolicyToEvaluate). A policy is returned even
+// if `errors` is filled: enforce fails closed, audit and warn fail open.
 Policy PolicyFromLabels(Value labels, const Policy& defaults, meta::FieldErrors& errors);
 
 struct Violation {
   std::string reason;
   std::string detail;
 };
-// All violations of a pod (or pod template), in the order in which they are told.
+// All violations of a pod (or pod template), in the order of the message.
 std::vector<Violation> Evaluate(const LevelVersion& policy, Value metadata, Value spec);
 std::string Details(const std::vector<Violation>& violations);  // "reason (detail), ..."
 std::string Reasons(const std::vector<Violation>& violations);  // "reason, ..."

@@ -5,7 +5,7 @@ namespace {
 
 using telemetry::Stability;
 
-// The version of Kubernetes that this server is: later ones are told as "future".
+// The minor version of this server: later ones are labelled "future".
 constexpr std::int64_t kOwnMinor = 36;
 
 std::string_view ResourceLabel(const Attributes& attributes) {

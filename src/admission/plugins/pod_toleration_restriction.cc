@@ -38,7 +38,7 @@ bool IsSuperset(Value wide, Value narrow) {
   return OperatorOf(narrow) == "Equal" && narrow["value"].as_string() == wide["value"].as_string();
 }
 
-// QoS class BestEffort: no container asks for cpu or memory.
+// QoS class BestEffort: no container has requests or limits of cpu or memory.
 bool IsBestEffort(Value spec) {
   const auto asks = [](Value resources) {
     for (const std::string_view side : {"requests", "limits"}) {

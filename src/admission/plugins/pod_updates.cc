@@ -1,5 +1,5 @@
-// Changes of pods that already run on a node: does the node know the features they need, is there room for the new
-// sizes.
+// Updates of pods that run on a node: the node must support their features (NodeDeclaredFeatures) and have room for a
+// resize.
 #include "admission/plugins/pod_updates.h"
 
 #include <algorithm>

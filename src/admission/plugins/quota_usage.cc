@@ -100,7 +100,7 @@ bool HasPodLevelResources(Value pod) {
   return false;
 }
 
-// What the spec asks for, or what the container still has while a resize is under way, whichever is more.
+// The spec's amounts, or those still allocated during a resize, whichever are larger.
 Amounts ContainerAmounts(Value container, Value statuses, std::string_view part) {
   Amounts amounts = ReadAmounts(container["resources"][part]);
   for (const Value status : statuses.items()) {

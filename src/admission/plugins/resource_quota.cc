@@ -11,7 +11,7 @@
 namespace keelson::admission {
 namespace {
 
-// What one quota is asked for.
+// The usage that a request adds to one quota.
 struct Demand {
   std::string quota;
   Amounts delta;
@@ -119,7 +119,7 @@ class ResourceQuotaPlugin final : public Plugin {
               co_await reader_.List(context.arena, "", "resourcequotas", attributes.name_space));
     if (quotas.empty() && limited_.empty()) co_return meta::Result<void>();
     KS_CO_TRY(const std::vector<Demand> demands, FindDemands(context.arena, attributes, quotas));
-    // All quotas are asked before any is booked.
+    // All quotas are checked before any usage is written.
     for (const Demand& demand : demands) {
       for (const Value quota : quotas) {
         if (quota.Get("metadata", "name").as_string() != demand.quota) continue;

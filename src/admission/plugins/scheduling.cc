@@ -1,4 +1,4 @@
-// What shapes pods and nodes for the scheduler: taints, tolerations, priority, runtime class, topology labels.
+// Plugins that set scheduling fields of pods and nodes: taints, tolerations, priority, runtime class, topology labels.
 #include <algorithm>
 
 #include "admission/plugins/path_segment.h"

@@ -25,7 +25,8 @@ class CachingAuthorizer final : public cel::AuthorizerFunctions {
  public:
   CachingAuthorizer(APIReader& api, const request::Context& context) : api_(api), context_(context) {}
   std::optional<Decision> Authorize(const Attributes& attributes) override;
-  // Fetches what the last evaluation asked for. False: nothing was asked.
+  // Fetches the authorizer's decisions that the last evaluation needed. False: it needed none. False: nothing was
+  // asked.
   Awaitable<bool> Fetch();
 
  private:
@@ -53,8 +54,8 @@ struct ConditionsObserver {
   std::string_view kind;  // webhook or policy
   std::string_view type;  // admit, validating or validate
 };
-// Evaluates match conditions. Answers of the authorizer are fetched as they are asked for. The lambda must outlive the
-// call.
+// Evaluates match conditions. Decisions of the authorizer are fetched when an expression needs them. The lambda must
+// outlive the call.
 Awaitable<cel::MatchResult> EvaluateConditions(std::function<cel::MatchResult()> evaluate,
                                                CachingAuthorizer& authorizer, Operation operation,
                                                ConditionsObserver observer);

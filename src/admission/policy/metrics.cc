@@ -9,7 +9,7 @@ using telemetry::Stability;
 
 const std::vector<double> kBuckets = {0.0000005, 0.001, 0.01, 0.1, 1.0};
 
-// Upstream tells errors apart by how their text begins; a plain denial is an invalid_error, too.
+// Upstream classifies errors by the prefix of their text; a plain denial is an invalid_error, too.
 std::string_view ErrorType(std::string_view error) {
   if (error.empty()) return "no_error";
   if (error.starts_with("compilation")) return "compile_error";

@@ -90,7 +90,7 @@ class Dispatch {
          .reason = ""});
   }
 
-  // `matched`: nothing when only Match() can tell.
+  // `matched`: nothing if only Match() can decide.
   Task<void> RunPolicy(const PolicyHook& hook, std::optional<ObjectInterfaces::Resource> matched) {
     const Policy& policy = *hook.policy;
     if (!matched) {

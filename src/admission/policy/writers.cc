@@ -1,6 +1,6 @@
-// Writers of a policy or binding must be able to read the params it refers to: otherwise a policy's messages would tell
-// what its author may not see. Upstream checks this in the strategies; here it runs as the first part of the validating
-// phase, right after object validation.
+// Writers of a policy or binding must be able to read the params it refers to: otherwise a policy's messages could
+// reveal objects that its author may not read. Upstream checks this in the strategies; here it runs as the first part
+// of the validating phase, right after object validation.
 #include "admission/plugins/plugins.h"
 #include "admission/policy/policies.h"
 #include "base/strings.h"

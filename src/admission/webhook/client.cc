@@ -33,7 +33,7 @@ class ManagedClients final : public WebhookClients {
     if (!client.ok()) co_return WebhookFailure{.text = client.error(), .code = 500, .no_client = true};
     webhook::Request request;
     request.body = base::SharedBytes::FromString(std::move(body));
-    // Tells the webhook how long it has, in whole seconds.
+    // The timeout parameter of the call, in whole seconds.
     request.timeout = ceil<std::chrono::seconds>(deadline - clock_.Monotonic());
     request.deadline = deadline;
     request.cancellation = std::move(cancellation);

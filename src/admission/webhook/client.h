@@ -1,4 +1,4 @@
-// How admission webhooks are called. Implemented over the outgoing transport; tests give answers of their own.
+// Client interface for admission webhooks. Implemented over the outgoing transport; tests have a fake.
 #pragma once
 
 #include <memory>

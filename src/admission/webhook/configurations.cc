@@ -44,7 +44,7 @@ Webhook Webhook::Of(Value webhook, std::string configuration, std::string uid) {
 
 namespace {
 
-// The webhooks of one configuration; `prefix` of their uids tells static ones from those of the API.
+// The webhooks of one configuration; `prefix` of their uids distinguishes static ones from those of the API.
 std::vector<WebhookPtr> WebhooksOf(Value configuration, std::string_view prefix) {
   const std::string name(configuration.Get("metadata", "name").as_string());
   std::vector<WebhookPtr> webhooks;

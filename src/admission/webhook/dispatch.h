@@ -73,7 +73,7 @@ Task<bool> MatchConditionsHold(const WebhookDependencies& dependencies, const We
                                request::Context& context, const Attributes& attributes,
                                ObjectInterfaces::Resource matched, std::string type);
 
-// How a call went, as upstream's error types tell them apart.
+// Outcome of a call, as distinguished by upstream's error types.
 struct CallFailed {  // ErrCallingWebhook: the failure policy decides
   std::string text;  // failed calling webhook "x": ...
   int code = 503;

@@ -136,7 +136,7 @@ meta::Status::Fields StatusOf(Value status) {
   return fields;
 }
 
-// Kinds of meta.k8s.io that every scheme knows as v1.
+// Kinds of meta.k8s.io that every scheme has as v1.
 bool IsUnversioned(std::string_view api_version, std::string_view kind) {
   constexpr std::string_view kKinds[] = {"Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList"};
   return api_version == "v1" && std::ranges::find(kKinds, kind) != std::end(kKinds);

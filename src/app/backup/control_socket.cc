@@ -137,7 +137,7 @@ void ControlSocket::Impl::Serve(int client) {
 
 void ControlSocket::Impl::ServeSnapshot(int client) {
   if (!SendAll(client, kOK)) return;
-  async::IOPool io(1);  // of its own: sending blocks
+  async::IOPool io(1);  // separate: sending blocks
   auto work = kv::snapshot::Write(
       store, [this, client](std::string bytes) { return SendChunk(client, stopping, std::move(bytes)); });
   const auto info = asio::co_spawn(io.executor(0), std::move(work), asio::use_future).get();

@@ -1,4 +1,4 @@
-// What parses is written and parses again as the same.
+// Property: a parsed archive is written and parsed again as the same.
 #include <cstddef>
 #include <cstdint>
 

@@ -25,7 +25,7 @@ TEST(Tar, HeadersReadBack) {
 
 TEST(Tar, DamagedHeadersAreRefused) {
   const auto block = MakeTarHeader({.name = "store.snapshot", .size = 700});
-  constexpr std::size_t kAfterChecksum = 155;  // a filler that nobody reads
+  constexpr std::size_t kAfterChecksum = 155;  // unused filler bytes
   for (std::size_t at = 0; at < kTarBlock; ++at) {
     if (at == kAfterChecksum) continue;
     auto damaged = block;

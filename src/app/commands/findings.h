@@ -1,4 +1,4 @@
-// What `keelson doctor` found: one line each, with advice for what is not well.
+// Findings of `keelson doctor`: one line each, with advice for each problem.
 #pragma once
 
 #include <string>

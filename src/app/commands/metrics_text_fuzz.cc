@@ -1,4 +1,4 @@
-// Whatever a server sends is read without harm.
+// Property: no server response crashes the parser.
 #include <cstddef>
 #include <cstdint>
 

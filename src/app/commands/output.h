@@ -1,4 +1,4 @@
-// What commands print: results to stdout, errors to stderr with exit code 1.
+// Output of commands: results to stdout, errors to stderr with exit code 1.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ class Progress {
   bool drawn_ = false;
 };
 
-// For functions that tell how far they are. `progress` must outlive it.
+// Adapter for functions that report progress. `progress` must outlive it.
 inline auto SetterOf(Progress& progress) {
   return [&progress](auto done, auto total) {
     progress.Set(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));

@@ -121,7 +121,7 @@ int Live(Reader& reader, std::chrono::milliseconds interval) {
   const RawTerminal terminal;
   std::optional<MetricsText> before;
   auto read_at = Clock::now();
-  std::fputs("\x1b[?1049h\x1b[?25l", stdout);  // a screen of its own, without a cursor
+  std::fputs("\x1b[?1049h\x1b[?25l", stdout);  // alternate screen, cursor hidden
   for (bool leave = false; !leave;) {
     auto now = reader.Read();
     const auto at = Clock::now();

@@ -7,7 +7,7 @@
 
 using keelson::auth::abac::ParsePolicyFile;
 
-// No text crashes the parser; a policy without user and group never matches anybody.
+// No text crashes the parser; a policy without user and group never matches a user.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto policies = ParsePolicyFile("f", {reinterpret_cast<const char*>(data), size});
   if (!policies.ok()) return 0;

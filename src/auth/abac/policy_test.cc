@@ -27,7 +27,7 @@ TEST(Policy, ParseErrors) {
        "no kind \"Policy\" is registered for version \"abac.authorization.kubernetes.io/v9\" in scheme "
        "\"pkg/runtime/scheme.go:111\""},
   };
-  // The rows below were asked of kube-apiserver.
+  // The rows below are kube-apiserver's results.
   constexpr Case kDocuments[] = {
       {"null", ""},
       {"{\"kind\":\"Policy\"}", ""},

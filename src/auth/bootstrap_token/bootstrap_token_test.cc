@@ -62,7 +62,7 @@ TEST(BootstrapTokens, SecretDecides) {
   }
 }
 
-TEST(BootstrapTokens, OtherTextsAreOtherTokens) {
+TEST(BootstrapTokens, OtherTokenFormsAreIgnored) {
   BootstrapTokenAuthenticator authenticator(nullptr);
   for (const char* token : {"", "abcdef", "abcdef.0123456789abcde", "ABCDEF.0123456789abcdef",
                             "abcdef.0123456789abcdef\n", "abcdef_0123456789abcdef", "xabcdef.0123456789abcdef"}) {

@@ -34,7 +34,7 @@ Outcome<TokenHeader, std::string> ReadHeader(std::string_view header) {
   return TokenHeader{.key_id = std::string(key_id)};
 }
 
-// "" when the header may stand before the token.
+// "" if the header is valid for a token.
 Awaitable<std::string> Plugin::ValidateHeader(std::string header) const {
   auto read = ReadHeader(header);
   if (!read.ok()) co_return std::move(read).error();

@@ -1,4 +1,4 @@
-// A scripted external signer for tests: serves externaljwt/v1 on a unix socket with P-256 keys of its own.
+// A scripted external signer for tests: serves externaljwt/v1 on a unix socket with its own P-256 keys.
 // Thread safety: all members from any thread.
 #pragma once
 

@@ -189,7 +189,7 @@ TEST(JOSE, ReadsWhatItWritesAsAKeySet) {
   }
 }
 
-TEST(JOSE, KeySetsFromStrangers) {
+TEST(JOSE, HostileKeySets) {
   struct Case {
     const char* name;
     const char* json;

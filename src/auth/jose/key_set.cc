@@ -61,12 +61,12 @@ KeyPtr Build(const char* type, OSSL_PARAM_BLD* builder) {
     return nullptr;
   }
   KeyPtr key(raw);
-  // A point that is not on its curve is no key.
+  // A point that is not on its curve is not a valid key.
   const ContextPtr check(EVP_PKEY_CTX_new_from_pkey(nullptr, key.get(), nullptr));
   return check && EVP_PKEY_public_check(check.get()) == 1 ? std::move(key) : nullptr;
 }
 
-// A member's bytes; "" for what is no base64url text or too long.
+// A member's bytes; "" for text that is not base64url or too long.
 std::string BytesOf(const Value& jwk, std::string_view name) {
   auto bytes = base::Base64URLDecode(jwk[name].as_string());
   return bytes && bytes->size() <= kNumberBytesMax ? *std::move(bytes) : std::string();

@@ -14,7 +14,7 @@ namespace keelson::auth {
 
 class PublicKey {
  public:
-  // A key in PKIX DER under an id of somebody else's choosing. An error for a type or curve that signs no tokens here.
+  // A key in PKIX DER with an externally chosen id. An error for an unsupported key type or curve.
   static Outcome<PublicKey, std::string> FromPKIX(std::string_view der, std::string id);
 
   const std::string& id() const;         // base64url of SHA-256 over the key's PKIX DER, unless it was given one
@@ -47,7 +47,7 @@ class SigningKey {
   PublicKey public_;
 };
 
-// A token taken apart; nothing of it is believed yet. An error for what is no JWS in compact form.
+// A parsed token; nothing of it is verified yet. An error if the text is not a JWS in compact form.
 struct Token {
   std::string algorithm, key_id;
   bool critical = false;  // the header demands extensions ("crit"); none is known here
@@ -70,7 +70,7 @@ struct SetKey {
   std::string algorithm;  // "" where the set does not say
   PublicKey key;
 };
-// An error where `json` is no key set, or a key of a known type in it is malformed.
+// An error if `json` is not a key set, or a key of a known type in it is malformed.
 Outcome<std::vector<SetKey>, std::string> ParseKeySet(std::string_view json);
 
 // {"keys":[...]}

@@ -174,7 +174,7 @@ void SetPod(node::Graph& graph, int pod) {
   graph.SetPod(Name("namespace-", pod % kNamespaces), Name("deployment-7c9d5f7d8b-", pod), References(pod));
 }
 
-// A kubelet asks for a secret or a config map of one of its pods; one in four asks for one of another node.
+// A kubelet gets a secret or a config map of one of its pods; one in four gets one of another node.
 std::vector<Attributes> NodeQuestions() {
   std::mt19937 random(1);
   std::vector<Attributes> questions;

@@ -43,7 +43,7 @@ struct Vertex {
 
 using VertexMap = base::StringMap<Vertex>;
 
-// Namespaces have no slash, so that a key stands for one object only.
+// Namespaces have no slash, so that keys are unique.
 template <class Type>
 std::string TypedKey(Type type, std::string_view name_space, std::string_view name) {
   std::string key;

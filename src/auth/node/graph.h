@@ -1,4 +1,4 @@
-// Which objects belong to which node: the Node authorizer's graph, towards the nodes.
+// The Node authorizer's graph: objects, pods and nodes, with edges towards the nodes.
 //
 //   serviceaccount, secret, configmap, pvc, resourceclaim ─► pod ─► node
 //   secret ─► pv ─► pvc          volumeattachment, resourceslice, podcertificaterequest ─► node
@@ -9,7 +9,7 @@
 //   shard of the namespace: "<type><namespace>/<name>" ─► (node's id, pods) ...    "<namespace>/<name>" ─► pod
 //   shard of the node:      "<node>" ─► id, pods
 //
-// Thread safety: all members from any thread. Every shard has a lock; readers share it, and nobody holds two.
+// Thread safety: all members from any thread. Every shard has its own shared mutex; no thread holds two at once.
 #pragma once
 
 #include <atomic>

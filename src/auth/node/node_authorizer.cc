@@ -102,7 +102,7 @@ Authorization NodeAuthorizer::AuthorizeResource(std::string_view node, const Att
     if (attributes.verb != "get") return Refuse("can only get individual resources of this type");
     if (!attributes.subresource.empty()) return Refuse("cannot get subresource");
     if (attributes.name.empty()) return Refuse("No Object name found");
-    // A review may name a namespace: there is no such object.
+    // An access review may name a namespace: no such object exists.
     if (!attributes.name_space.empty()) return Unrelated(node);
     return AllowIf(volume ? options_.graph->VolumeIsUsed(node, attributes.name)
                           : options_.graph->IsDirect(node, DirectType::kVolumeAttachment, "", attributes.name),

@@ -41,7 +41,7 @@ TEST(NodeAuthorizer, Rules) {
       {"patch", "", "persistentvolumeclaims/status", "ns", "c", "", "allow"},
       {"get", "", "persistentvolumeclaims/status", "ns", "c", "", "can only get/update/patch this type"},
       {"get", "", "persistentvolumes", "", "pv", "", "allow"},
-      {"get", "", "persistentvolumes", "ns", "pv", "", kUnrelated},  // as only a review can ask
+      {"get", "", "persistentvolumes", "ns", "pv", "", kUnrelated},  // possible in an access review only
       {"list", "", "persistentvolumes", "", "", "", "can only get individual resources of this type"},
       {"create", "", "serviceaccounts/token", "ns", "sa", "", "allow"},
       {"create", "", "serviceaccounts/token", "ns", "other", "", kUnrelated},

@@ -15,7 +15,7 @@ using enum ReferenceType;
 constexpr std::string_view kMagic("k8s\0", 4);
 constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 
-// What was seen of a pod before claims are resolved by name.
+// Fields of a pod before claims are resolved by name.
 struct Draft {
   std::string_view name;
   std::string_view node_name;

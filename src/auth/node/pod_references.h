@@ -1,5 +1,5 @@
-// What a pod refers to, for the Node authorizer's graph. Read from the stored protobuf bytes by field numbers (a pod is
-// not decoded: a hundred thousand of them are read at the start), or from a decoded pod. Pure.
+// Objects that a pod refers to, for the Node authorizer's graph. Read from the stored protobuf bytes by field numbers
+// (a pod is not decoded: a hundred thousand of them are read at the start), or from a decoded pod. Pure.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ std::string Quoted(const std::vector<std::string>& texts) {
   return out + "]";
 }
 
-// The issuer a token names, not verified; "" for what is no compact token.
+// The issuer a token names, not verified; "" for text that is not a compact token.
 std::string UntrustedIssuer(std::string_view token) {
   if (base::Trim(token).starts_with('{')) return {};
   const auto parts = base::Split(token, '.');

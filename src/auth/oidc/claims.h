@@ -22,7 +22,7 @@ std::string ClaimText(const Value& claims, std::string_view name, std::string& o
 // A string or a list of strings.
 std::string ClaimTexts(const Value& claim, std::vector<std::string>& out);
 
-// What go-oidc reads of every token.
+// The registered claims that go-oidc reads of every token.
 struct IDTokenClaims {
   std::string issuer;
   std::vector<std::string> audiences;
@@ -39,7 +39,7 @@ struct IDTokenClaims {
 struct ClaimSource {
   std::string endpoint, access_token;
 };
-// Where the token says that the claim is; nothing where it does not say.
+// The endpoint of a distributed claim (_claim_names, _claim_sources); nothing if the claim is not distributed.
 Outcome<std::optional<ClaimSource>, std::string> DistributedSource(const Value& claims, std::string_view claim);
 
 }  // namespace keelson::auth

@@ -1,4 +1,5 @@
-// AuthenticationConfiguration (apiserver.config.k8s.io): issuers of JSON web tokens, and who may be anonymous.
+// AuthenticationConfiguration (apiserver.config.k8s.io): issuers of JSON web tokens, and conditions for anonymous
+// requests.
 #pragma once
 
 #include <optional>

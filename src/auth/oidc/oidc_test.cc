@@ -137,7 +137,7 @@ TEST_F(OIDC, VerifiesTokens) {
                   .starts_with(prefix + "oidc: current time "));
   EXPECT_EQ(ask(key_.Sign(head + R"("client","nbf":)" + std::to_string(now_ + 59) + exp + rest)), "ok");
   EXPECT_EQ(ask(key_.Sign(head + R"("client","exp":1e300)" + rest)), "ok");
-  EXPECT_EQ(ask(key_.Sign(R"({"iss":"https://other","sub":"a"})")), "");  // somebody else's
+  EXPECT_EQ(ask(key_.Sign(R"({"iss":"https://other","sub":"a"})")), "");  // of another issuer
   EXPECT_EQ(ask("x"), "");
 }
 
@@ -156,7 +156,7 @@ TEST_F(OIDC, KeyFetchesAreBounded) {
   EXPECT_TRUE(RunNow(authenticator->AuthenticateToken(other.Sign(Claims(R"(,"sub":"a")")), {})).user);
 }
 
-TEST_F(OIDC, IssuerThatIsAwayOrLies) {
+TEST_F(OIDC, UnavailableOrInvalidIssuer) {
   auto made = JWTAuthenticator::New({.config = config_, .signing_algorithms = {"ES256"}, .fetcher = issuer_});
   ASSERT_TRUE(made.ok());
   EXPECT_NE((*made)->HealthProblem(), "");
@@ -196,7 +196,7 @@ TEST_F(OIDC, EmailMustBeVerifiedWhereTheTokenSaysSo) {
             "oidc: parse 'email_verified' claim: json: cannot unmarshal string into Go value of type bool");
 }
 
-TEST_F(OIDC, ExpressionsMapAndJudge) {
+TEST_F(OIDC, ExpressionsMapAndValidateClaims) {
   config_.username = {.expression = "'b:' + claims.sub"};
   config_.groups = {.expression = "has(claims.csv) ? claims.csv.split(',') : has(claims.roles) ? claims.roles : []"};
   config_.uid = {.expression = "claims.?uid.orValue('none')"};
@@ -303,7 +303,7 @@ TEST(AuthenticationConfiguration, ErrorsInUpstreamsWords) {
     EXPECT_EQ(validate(c.rest), c.want);
   }
   EXPECT_EQ(ParseAuthenticationConfig("").error(), "empty config data");
-  // Whole texts; the rows were asked of kube-apiserver.
+  // Whole texts; the rows are kube-apiserver's results.
   constexpr std::pair<const char*, const char*> kTexts[] = {
       {"null", "Object 'Kind' is missing in 'null'"},
       {"{\"a\":1}", "Object 'Kind' is missing in '{\"a\":1}'"},

@@ -92,7 +92,7 @@ void CheckIssuer(const JWTConfig::Issuer& issuer, const FieldPath& root, const s
   }
 }
 
-// What expressions of one issuer say of the claims email and email_verified.
+// Uses of the claims email and email_verified in the expressions of one issuer.
 struct EmailUse {
   bool email = false, verified = false;
 };

@@ -50,7 +50,7 @@ bool Applies(const Subject& subject, std::string_view binding_namespace, const r
     case Subject::Kind::kGroup:
       return user.InGroup(subject.name);
     case Subject::Kind::kServiceAccount: {
-      // Without a namespace of its own it is one of the binding's; a cluster binding has none to lend.
+      // The namespace defaults to the binding's; a cluster binding has none.
       const std::string_view name_space = subject.name_space.empty() ? binding_namespace : subject.name_space;
       return !name_space.empty() && IsServiceAccount(user.name, name_space, subject.name);
     }
@@ -91,7 +91,7 @@ std::string ServiceAccountText(std::string_view name_space, std::string_view nam
   return text;
 }
 
-// The key text of a subject in a binding of `binding_namespace`; "" for one that nobody is.
+// The key text of a subject in a binding of `binding_namespace`; "" for one that matches no user.
 std::string SubjectKeyText(const Subject& subject, std::string_view binding_namespace) {
   switch (subject.kind) {
     case Subject::Kind::kUser:

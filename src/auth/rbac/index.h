@@ -1,4 +1,4 @@
-// Roles and bindings in memory, and who may do what by them. An Index is an immutable snapshot: a change makes a new
+// Roles and bindings in memory, and authorization by them. An Index is an immutable snapshot: a change makes a new
 // one that shares what it does not touch and costs log n.
 //
 //   scope (the cluster, or one namespace)
@@ -139,7 +139,7 @@ bool BindingApplies(const Value& binding, std::string_view name_space, const req
 // forms that may escape characters give true.
 bool MayConcern(std::string_view stored, const request::User& user);
 
-// The refusal for a user who grants `wanted` without holding it; empty when all of it is held.
+// Privilege escalation check: the error if `user` grants `wanted` without holding it; empty if all of it is held.
 std::string EscalationProblem(const request::User& user, std::span<const PolicyRule> held,
                               std::span<const PolicyRule> wanted, std::span<const std::string> resolution_errors);
 

@@ -1,4 +1,4 @@
-// RBAC's rules as plain data: what a rule allows, which rules cover which, and how they are told in messages. Pure.
+// RBAC's rules as plain data: what a rule allows, which rules cover which, and their text in messages. Pure.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ bool RuleAllows(const Attributes& attributes, const PolicyRule& rule);
 // are not broken down; the rest may have this many atoms together.
 inline constexpr std::size_t kRuleAtomsMax = 10'000;
 
-// Every (group, resource, verb[, name]) and (URL, verb) of a rule as a rule of its own.
+// Every (group, resource, verb[, name]) and (URL, verb) of a rule as a separate rule.
 PolicyRules BreakdownRule(const PolicyRule& rule);
 // The atoms of `wanted` that no single rule of `held` covers; empty when all are covered. None when there are more than
 // kRuleAtomsMax atoms to look at.
@@ -43,7 +43,7 @@ PolicyRules CompactRules(std::span<const PolicyRule> rules);
 std::string CompactString(
     const PolicyRule& rule);  // {APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}
 
-// Everything there is: what aggregation rules ask of who writes them.
+// Rules for every verb on every resource and URL: writers of aggregation rules must hold them.
 const PolicyRules& FullAuthority();
 
 }  // namespace keelson::auth::rbac

@@ -120,7 +120,7 @@ Awaitable<std::string> ServiceAccountAuthenticator::CheckBinding(const TokenClai
   std::string error;
   if (claims.secret) error = co_await CheckObject("secrets", claims.name_space, *claims.secret, "secret");
   if (error.empty() && claims.pod) error = co_await CheckObject("pods", claims.name_space, *claims.pod, "pod");
-  // With a pod the node only tells where the pod ran.
+  // With a pod, the node claim is informational: the node of the pod.
   if (error.empty() && claims.node && !claims.pod) error = co_await CheckObject("nodes", "", *claims.node, "node");
   co_return error;
 }
@@ -169,7 +169,7 @@ Awaitable<AuthenticationResult> ServiceAccountAuthenticator::Bound(TokenClaims c
 
 Awaitable<void> TokenObjects::RecordUse(std::string, std::string, std::string, std::string) { co_return; }
 
-// Once a day; a date of tomorrow comes from a server whose clock is ahead.
+// Once a day; a future date comes from a server whose clock is ahead.
 Awaitable<void> ServiceAccountAuthenticator::RecordUse(std::string name_space, std::string name,
                                                        const TokenObject& secret) const {
   const auto date = [&](std::chrono::hours ahead) {

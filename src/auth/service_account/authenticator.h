@@ -25,7 +25,7 @@ struct TokenObject {
   std::vector<std::string> secrets;                   // of service accounts: names in .secrets
 };
 
-// serviceaccount_*_tokens_total and their like. The registry must outlive this.
+// serviceaccount_*_tokens_total and related metrics. The registry must outlive this.
 struct ServiceAccountMetrics {
   explicit ServiceAccountMetrics(telemetry::MetricsRegistry& registry);
   telemetry::Counter &legacy, &stale, &valid, &manual, &automatic, &invalidated;
@@ -34,7 +34,7 @@ struct ServiceAccountMetrics {
 class TokenObjects {
  public:
   virtual ~TokenObjects() = default;
-  // Nothing when there is none; an error when nobody can tell. `resource`: serviceaccounts, secrets, pods, nodes.
+  // Nothing if it does not exist; an error if that is unknown. `resource`: serviceaccounts, secrets, pods, nodes.
   virtual Awaitable<Outcome<std::optional<TokenObject>, std::string>> Get(std::string resource, std::string name_space,
                                                                           std::string name) = 0;
   // Sets the label kubernetes.io/legacy-token-last-used of a secret that is still this one. Failures are not told.

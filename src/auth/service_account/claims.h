@@ -1,4 +1,4 @@
-// What a service account token says.
+// Claims of a service account token.
 #pragma once
 
 #include <cstdint>

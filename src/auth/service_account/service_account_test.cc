@@ -167,7 +167,7 @@ class ServiceAccountTokens : public ::testing::Test {
   TokenClaims claims_;
 };
 
-TEST_F(ServiceAccountTokens, TellsTheUser) {
+TEST_F(ServiceAccountTokens, ReturnsTheServiceAccountUser) {
   claims_.pod = {"p", "p-uid"};
   claims_.node = {"n", "n-uid"};
   const auto result = Ask();
@@ -180,7 +180,7 @@ TEST_F(ServiceAccountTokens, TellsTheUser) {
   EXPECT_EQ(result.audiences, std::vector<std::string>{"api"});
 }
 
-TEST_F(ServiceAccountTokens, RefusesInUpstreamsWords) {
+TEST_F(ServiceAccountTokens, ErrorsEqualUpstream) {
   const auto refused = [&](auto change) {
     const TokenClaims good = claims_;
     change();
@@ -198,7 +198,7 @@ TEST_F(ServiceAccountTokens, RefusesInUpstreamsWords) {
   EXPECT_EQ(refused([&] { claims_.pod = {"gone", "u"}; }), "service account token has been invalidated");
   EXPECT_EQ(refused([&] { claims_.pod = {"p", "x"}; }),
             "pod UID (p-uid) does not match service account pod ref claim (x)");
-  EXPECT_EQ(refused([&] { claims_.issuer = "https://other"; }), "");  // somebody else's token
+  EXPECT_EQ(refused([&] { claims_.issuer = "https://other"; }), "");  // a token of another issuer
   objects_->objects["serviceaccounts/ns/sa"].deleted_at = clock_.Now() - std::chrono::seconds(61);
   EXPECT_EQ(refused([] {}), "service account ns/sa has been deleted");
   objects_->objects["serviceaccounts/ns/sa"].deleted_at = clock_.Now() - std::chrono::seconds(59);
@@ -219,7 +219,7 @@ TEST_F(ServiceAccountTokens, DuplicateAndHugeClaimsAreRefused) {
   Ask(key_.Sign(R"({"x":)" + std::string(10'000, '[') + std::string(10'000, ']') + "," + good.substr(1)));
 }
 
-TEST_F(ServiceAccountTokens, AudiencesAskedForByReviews) {
+TEST_F(ServiceAccountTokens, AudiencesRequestedByReviews) {
   claims_.audiences = {"vault", "api"};
   const std::string token = key_.Sign(claims_.ToJSON());
   EXPECT_EQ(Ask(token, std::vector<std::string>{"vault"}).audiences, std::vector<std::string>{"vault"});

@@ -1,4 +1,4 @@
-// Asks a webhook whose a token is. Thread safety: AuthenticateToken() from any I/O thread.
+// Authenticates tokens by a TokenReview webhook. Thread safety: AuthenticateToken() from any I/O thread.
 #pragma once
 
 #include <memory>

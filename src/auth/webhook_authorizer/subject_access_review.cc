@@ -62,7 +62,7 @@ void AddSelectors(base::Arena& arena, Value resource, const Attributes& attribut
         break;
       case Operator::kGreaterThan:
       case Operator::kLessThan:
-        continue;  // The API has no word for it. Leaving it out asks for more, never for less.
+        continue;  // The API cannot express it. Leaving it out requests more permissions, never fewer.
     }
     Value requirement = Requirement(arena, label.key, op);
     if (!label.values.empty()) requirement.Set(arena, "values", StringList(arena, label.values));

@@ -47,10 +47,10 @@ class WebhookAuthorizer final : public Authorizer, public RuleResolver {
     ReviewStatus status;  // of a call that succeeded
     std::string error;    // of one that did not
   };
-  // Sends a review, with retries, and reads the answer. The call ends with "context canceled" when the request does; it
-  // is nobody else's.
+  // Sends a review, with retries, and reads the answer. The call belongs to one request and ends with "context
+  // canceled" when the request does.
   using Call = std::function<Awaitable<Answer>(std::string body, async::CancellationPtr cancellation)>;
-  // Whether the webhook is to be asked; the error is a match condition's.
+  // Whether to call the webhook; the error is a match condition's.
   using Match = std::function<Outcome<bool, std::string>(const Attributes& attributes)>;
 
   struct Options {

@@ -1,4 +1,4 @@
-// Who may do what: your own rules in a namespace, and one question about anybody.
+// Access reviews: your own rules in a namespace, and a check for any user.
 import { call } from "./api.js";
 import { el, explain, show } from "./dom.js";
 

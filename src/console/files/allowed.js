@@ -1,4 +1,4 @@
-// What the user may do, by SelfSubjectRulesReview: so that only that is offered. The server decides all the same.
+// The user's permissions by SelfSubjectRulesReview: only permitted actions are offered. The server decides all the same.
 import { call } from "./api.js";
 
 let rules = null;  // null: not known, everything is offered

@@ -1,4 +1,4 @@
-// Audit events as they happen. The server records them only while somebody looks.
+// Audit events as they happen. The server records them only while a viewer is connected.
 import { lines } from "./api.js";
 import { el, explain, show } from "./dom.js";
 

@@ -24,7 +24,7 @@ export function storeChoice(kind, choice) {
 
 export const isOwn = (text) => OWN.test(text);
 
-// [{name, description, text, cell(row)}] of the choice. What is neither a column of the table nor a path is left out.
+// [{name, description, text, cell(row)}] of the choice. Names that are neither a column of the table nor a path are left out.
 export function chosenColumns(definitions, choice) {
   return choice.flatMap((text) => {
     const index = definitions.findIndex((column) => column.name === text);
@@ -43,7 +43,7 @@ export function usualColumns(definitions, wide) {
     ? [{ name: column.name, description: column.description, text: column.name, cell: (row) => row.cells[index] }] : []));
 }
 
-// Which columns, in which order: boxes, and a JSONPath to add. `change` gets the new choice, empty for the usual ones.
+// Choice and order of the columns: boxes, and a JSONPath to add. `change` gets the new choice, empty for the usual ones.
 export function columnsPane(definitions, shown, change) {
   const texts = shown.map((column) => column.text);
   const names = [...texts, ...definitions.map((column) => column.name).filter((name) => !texts.includes(name))];

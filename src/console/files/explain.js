@@ -1,4 +1,4 @@
-// The text of the schema for the field at the cursor of a YAML editor, as kubectl explain tells it.
+// The text of the schema for the field at the cursor of a YAML editor, as in kubectl explain.
 import { getJSON } from "./api.js";
 import { el } from "./dom.js";
 import { resolve } from "./fields.js";

@@ -34,7 +34,7 @@ function labelled(name, schema, input, required) {
 
 function scalar(name, schema, { required, initial, item, multiline }) {
   const given = initial !== undefined && initial !== null;
-  // What the schema does not allow is shown as JSON, as what it does not describe is.
+  // Values that the schema does not allow or describe are shown as JSON.
   const type = given && typeof initial === "object" ? "any" : schema.type || (schema["x-kubernetes-int-or-string"] || schema.oneOf ? "string" : "any");
   let choices = schema.enum || (type === "boolean" ? [true, false] : null);
   if (choices && given && !choices.includes(initial)) choices = [...choices, initial];

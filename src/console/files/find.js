@@ -1,4 +1,4 @@
-// Objects of any kind by a part of their name or letters of it in order, or by a label (app=web). Each kind is asked for names only, one after the other, so that a search is no storm.
+// Objects of any kind by a part of their name or letters of it in order, or by a label (app=web). Kinds are listed one after the other, names only, to limit the load of a search.
 import { may } from "./allowed.js";
 import { getJSON, pathOf } from "./api.js";
 import { el, show } from "./dom.js";

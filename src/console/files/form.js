@@ -38,7 +38,7 @@ function problem(error) {
   return [el("p", { class: "bad" }, error instanceof SyntaxError ? "Not JSON: " + error.message : explain(error)), el("ul", {}, ...causes)];
 }
 
-// `check` is asked first, by the button or Enter; `act` is the button that writes.
+// `check` runs first, by the button or Enter; `act` is the button that writes.
 function formOf(parts, check, act) {
   return el("form", { class: "schema", onsubmit: (event) => { event.preventDefault(); check(); } }, ...parts.map(([, one]) => one.element),
             el("div", { class: "tools" }, el("button", {}, "Dry run"), act));
@@ -75,7 +75,7 @@ export async function newView(kind, namespace, signal) {
   show(el("h1", {}, "New " + kind.kind), el("p", { class: "quiet" }, "Fields with * are required. Empty fields are left to their defaults."), formOf(parts, () => send(true), create), result);
 }
 
-// Sends a merge patch that was made from `object`, with the newest version as its precondition. Changes by others in between are no conflict
+// Sends a merge patch that was made from `object`, with the newest version as its precondition. Concurrent changes by others are not a conflict
 // unless they are in the fields of the patch: controllers write the status of some objects every few seconds. Resolves to
 // {clashes} or {current, outcome}.
 export async function sendPatch(path, object, patch, dry) {
@@ -112,7 +112,7 @@ export async function editForm(kind, object, path, reload, signal) {
     try {
       const patch = changes();
       if (!Object.keys(patch).length) return result.replaceChildren(el("p", {}, "Nothing is changed."));
-      // What is written is what the dry run has shown.
+      // The dry run's result is what is written.
       const again = dry || JSON.stringify(patch) !== checked;
       const { clashes, current, outcome } = await sendPatch(path, object, patch, again);
       if (clashes) {

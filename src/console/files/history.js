@@ -1,5 +1,5 @@
 // Earlier versions of one object: who changed what and when, each with its diff, and a way back. Versions are read from the store's own
-// history: a list at an exact revision that selects one name is a single read. What was compacted is gone, and told so.
+// history: a list at an exact revision that selects one name is a single read. Compacted versions are gone, and the page says so.
 import { call, getJSON, pathOf } from "./api.js";
 import { el, explain, tell } from "./dom.js";
 import { mergePatch } from "./patch.js";
@@ -32,7 +32,7 @@ export function changers(older, newer) {
   });
 }
 
-// What people compare: without what changes with every write.
+// The compared form: without fields that change with every write.
 function comparable(object) {
   if (object === null) return "";
   const copy = structuredClone(object);

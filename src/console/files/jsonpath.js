@@ -32,7 +32,7 @@ function stepOf({ deep: deepName, name, quoted, index, all, filter }) {
   return (value) => (Array.isArray(value) ? value.filter(holds) : []);
 }
 
-// A function from an object to the values that the path finds. Throws where the text is no path.
+// A function from an object to the values that the path finds. Throws if the text is not a path.
 export function compile(text) {
   let rest = text.trim().replace(/^\{(.*)\}$/, "$1").trim().replace(/^\$/, "");
   const steps = [];
@@ -47,7 +47,7 @@ export function compile(text) {
   return (object) => steps.reduce((values, step) => values.flatMap(step), [object]);
 }
 
-// What a cell shows: texts as they are, the rest as JSON.
+// The text of a cell: strings as they are, other values as JSON.
 export function cellOf(values) {
   return values.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join(",");
 }

@@ -92,7 +92,7 @@ async function begin(problem = "") {
   } catch (error) {
     return signIn(hasToken() ? explain(error) : problem || "Nobody is signed in.");
   }
-  // Somebody who may not list namespaces is offered those where they have rights, and types any other.
+  // Users who may not list namespaces choose among those with a role binding of theirs, or type a name.
   getJSON("/api/v1/namespaces?limit=500").then((list) => document.getElementById("namespaces").replaceChildren(
       ...list.items.map((item) => el("option", { value: item.metadata.name }))), async () => {
     namespaceBox.placeholder = "your namespace";

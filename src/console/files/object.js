@@ -142,7 +142,7 @@ function editor(kind, object, path, reload) {
             text, explainPane(text, kind), el("div", { class: "tools" }, check, apply, force, el("label", { for: "force" }, "take over fields of others")), result);
 }
 
-// The object as YAML: what nobody owns is grey, or left out.
+// The object as YAML: fields without a manager are grey, or left out.
 function yamlPane(object) {
   const grey = unowned(object), shown = structuredClone(object);
   delete shown.metadata.managedFields;

@@ -1,6 +1,6 @@
-// Which values of an object nobody owns: defaults and what else the server filled in, by its managedFields.
+// Values without a manager in managedFields: defaults and other server-set fields.
 const CLIENT_SIDE = "kubectl-client-side-apply", LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
-// Never in managedFields, and yet chosen by somebody.
+// Never in managedFields, although chosen by a user.
 const IDENTITY = { "f:apiVersion": {}, "f:kind": {}, "f:metadata": { "f:name": {}, "f:namespace": {}, "f:generateName": {} } };
 
 const isObject = (value) => value !== null && typeof value === "object";
@@ -13,7 +13,7 @@ function isItem(name, item, index) {
   return name === "i:" + index;
 }
 
-// What the managers' trees say about one member.
+// The entries of all managers' trees for one member.
 function below(trees, value, key) {
   if (!Array.isArray(value)) return trees.map((tree) => tree["f:" + key]).filter((tree) => tree !== undefined);
   return trees.flatMap((tree) => Object.keys(tree).filter((name) => isItem(name, value[key], key)).map((name) => tree[name]));
@@ -30,7 +30,7 @@ function given(tree, value, text) {
       if (key in text) kept[name] = given(inner, isObject(value) ? value[key] : undefined, text[key]);
       continue;
     }
-    // Items have the place in the text that they have in the object, unless somebody reordered them: then they count as given.
+    // Items have the place in the text that they have in the object, unless they were reordered: then they count as owned.
     const index = Array.isArray(value) ? value.findIndex((item, at) => isItem(name, item, at)) : -1;
     const item = index >= 0 && Array.isArray(text) ? text[index] : undefined;
     kept[name] = given(inner, value && value[index], isObject(item) ? item : undefined);
@@ -50,12 +50,12 @@ function treesOf(object) {
   return [IDENTITY, ...trees.filter((tree) => Object.keys(tree).length > 0)];
 }
 
-// JSON pointers of the topmost values that nobody owns; none when the object has no managedFields.
+// JSON pointers of the topmost values without a manager; none when the object has no managedFields.
 export function unowned(object) {
   const found = new Set();
   if (!(object.metadata && object.metadata.managedFields || []).length) return found;
   const visit = (value, trees, path) => {
-    if (trees.some((tree) => Object.keys(tree).length === 0)) return;  // somebody owns all of it
+    if (trees.some((tree) => Object.keys(tree).length === 0)) return;  // a manager owns all of it
     if (trees.length === 0) { found.add(path); return; }
     if (!isObject(value)) return;
     for (const key of Object.keys(value)) {

@@ -1,4 +1,4 @@
-// Changes of an object as a JSON merge patch: making one, and finding out whether somebody else changed the same fields meanwhile.
+// Changes of an object as a JSON merge patch: making one, and detecting concurrent changes of the same fields.
 const isMap = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
 // Equality of JSON values; members of maps have no order.

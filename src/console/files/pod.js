@@ -14,7 +14,7 @@ function message(channel, bytes) {
   return all;
 }
 
-// What the server tells at the end, in plain words.
+// The server's final status, in plain words.
 export function outcome(status) {
   if (status.status === "Success") return "The command has ended.";
   const code = ((status.details && status.details.causes) || []).find((cause) => cause.reason === "ExitCode");

@@ -83,7 +83,7 @@ function levelRows(metrics) {
 
 const milliseconds = (event) => Date.parse(event.stageTimestamp) - Date.parse(event.requestReceivedTimestamp);
 
-// Who asks, among the events: [[user and program, requests, errors, slowest milliseconds]]. Watches are not requests here.
+// Clients among the events: [[user and program, requests, errors, slowest milliseconds]]. Watches are not requests here.
 export function clientRows(events) {
   const rows = new Map();
   for (const event of events) {
@@ -103,7 +103,7 @@ export function slowestRows(events) {
       .map((event) => [event.verb + " " + event.requestURI, event.user.username || "-", milliseconds(event), event.responseStatus ? event.responseStatus.code : ""]);
 }
 
-// Audit events while the page is open, the newest EVENTS_MAX. Metrics do not tell clients apart.
+// Audit events while the page is open, the newest EVENTS_MAX. Metrics do not distinguish clients.
 function followEvents(signal) {
   const state = { events: [], problem: "" };
   (async () => {

@@ -18,7 +18,7 @@ export function age(seconds) {
   return parts.join(" ");
 }
 
-// What may still be written: the quota's rest or the disk's, whichever is less.
+// Bytes that may still be written: the rest of the quota or the disk, whichever is less.
 export function spaceLeft(figures) {
   const quota = figures.quotaBytes > 0 ? figures.quotaBytes - figures.bytes : Infinity;
   return Math.max(0, Math.min(quota, figures.diskFreeBytes));

@@ -4,7 +4,7 @@ import { call, getJSON, pathOf, watch, TABLE } from "./api.js";
 import { chosenColumns, columnsPane, isOwn, storeChoice, storedChoice, usualColumns } from "./columns.js";
 import { el, explain, isTyping, mayWrite, show, tell } from "./dom.js";
 
-// The first page is small, to be there at once; later ones are for whoever scrolls on.
+// The first page is small, to be there at once; later ones are for scrolling.
 const PAGE = 500, LATER_PAGE = 2500, ROW_PIXELS = 27, SPARE_ROWS = 20, AHEAD_ROWS = 200, RETRY_MILLISECONDS = 2000;
 
 // The kind whose chooser of columns is open: it stays open while columns are chosen.
@@ -15,7 +15,7 @@ export async function tableView(kind, namespace, parameters, signal) {
   if (parameters.get("sort")) state.wanted = { name: parameters.get("sort").replace(/^-/, ""), down: parameters.get("sort").startsWith("-") };
   let choice = parameters.getAll("column");
   if (!choice.length) choice = storedChoice(kind);
-  // A path is looked up in the whole object, which is asked for only then and is not kept.
+  // A path is looked up in the whole object, which is requested only then and is not kept.
   const whole = choice.some(isOwn);
   const count = el("span", { class: "quiet" });
   const filter = el("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter rows", value: parameters.get("filter") || "" });
@@ -120,7 +120,7 @@ export async function tableView(kind, namespace, parameters, signal) {
       state.all = table.columnDefinitions;
       setColumns();
     }
-    // Later pages show the state of the first one: what the watch has told since is newer.
+    // Later pages show the state of the first one: events of the watch are newer.
     for (const row of table.rows || []) {
       const key = keyOf(row), known = state.rows.get(key);
       if (!state.gone.has(key) && !(known && known.changed)) state.rows.set(key, reduced(row));

@@ -53,7 +53,7 @@ export class Screen {
       }
       const match = /^\x1b(?:\[([<-?]?)([0-9;:]*)([ -/]*)([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()*+#%].|[^[\]PX^_()*+#%])/s.exec(all.slice(i));
       if (!match) {
-        // What can be the beginning of a sequence waits, but never for long texts.
+        // A possible start of an escape sequence is buffered, but never long texts.
         if (all.length - i < 4096) this.rest = all.slice(i);
         return;
       }
@@ -197,7 +197,7 @@ const KEYS = { Enter: "\r", Backspace: "\x7f", Tab: "\t", Escape: "\x1b", Delete
                F1: "\x1bOP", F2: "\x1bOQ", F3: "\x1bOR", F4: "\x1bOS", F5: "\x1b[15~", F6: "\x1b[17~", F7: "\x1b[18~", F8: "\x1b[19~", F9: "\x1b[20~", F10: "\x1b[21~" };
 const ARROWS = { ArrowUp: "A", ArrowDown: "B", ArrowRight: "C", ArrowLeft: "D", Home: "H", End: "F" };
 
-// What a key sends, or null for keys that are the browser's.
+// The bytes of a key, or null for keys of the browser.
 export function keyText(event, applicationKeys) {
   if (event.metaKey || event.isComposing) return null;
   if (ARROWS[event.key]) return (applicationKeys ? "\x1bO" : "\x1b[") + ARROWS[event.key];

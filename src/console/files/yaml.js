@@ -54,7 +54,7 @@ export function yamlLines(value, grey = new Set()) {
 
 export function toYAML(value) { return yamlLines(value).map((line) => line.text).join("\n") + "\n"; }
 
-// Lines of both texts with "+", "-" or " " before them, by the longest common subsequence. Texts beyond the bound are told as replaced.
+// Lines of both texts with "+", "-" or " " before them, by the longest common subsequence. Texts beyond the bound are reported as replaced.
 const DIFF_MAX = 3000;
 export function diffLines(before, after) {
   const a = before.split("\n"), b = after.split("\n");
@@ -75,7 +75,7 @@ export function diffLines(before, after) {
   return out;
 }
 
-// What a user edits: without what the server fills in by itself. managedFields must not be in an apply request.
+// The edited form: without server-set fields. managedFields must not be in an apply request.
 export function editable(object) {
   const copy = structuredClone(object);
   const metadata = copy.metadata || {};

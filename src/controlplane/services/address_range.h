@@ -17,7 +17,7 @@ class AddressRange {
  public:
   using Number = unsigned __int128;  // an address; IPv4 in the last 32 bits
 
-  // Nothing for what is no CIDR, and for IPv6 prefixes shorter than 64.
+  // Nothing for text that is not a CIDR, and for IPv6 prefixes shorter than 64.
   static std::optional<AddressRange> Parse(std::string_view cidr);
 
   bool is_ipv4() const { return ipv4_; }

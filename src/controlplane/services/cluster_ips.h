@@ -1,6 +1,6 @@
-// Cluster IPs of services. An address belongs to whoever created the IPAddress object of its name, so that servers on
-// one store never give one out twice; what is known of other objects here only saves attempts. Which ranges there are
-// is told by ServiceCIDR objects (Set and Remove, from an informer). Thread safety: all members from any thread.
+// Cluster IPs of services. An address belongs to the creator of the IPAddress object of its name, so that servers on
+// one store never allocate it twice; the local knowledge of other objects only saves attempts. The ranges come from
+// ServiceCIDR objects (Set and Remove, from an informer). Thread safety: all members from any thread.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct ServiceName {
   std::string name;
 };
 
-// Where IPAddress objects are kept.
+// Storage of IPAddress objects.
 class AddressObjects {
  public:
   virtual ~AddressObjects() = default;
@@ -48,7 +48,7 @@ class ClusterIPs {
   explicit ClusterIPs(std::shared_ptr<AddressObjects> objects, base::Random& random = base::Random::Real())
       : objects_(std::move(objects)), random_(random) {}
 
-  // What informers tell. A ServiceCIDR that is not ready, or is being deleted, gives out no more addresses.
+  // Called by informers. A ServiceCIDR that is not ready, or is being deleted, allocates no more addresses.
   void SetServiceCIDR(const std::string& name, const std::vector<std::string>& cidrs, bool ready);
   void RemoveServiceCIDR(const std::string& name);
   void SetAddress(const std::string& ip, bool taken);

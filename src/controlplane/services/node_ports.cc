@@ -121,7 +121,7 @@ Awaitable<std::string> NodePorts::Apply(Change change) {
   auto got = co_await Get();
   if (!got.ok()) co_return got.error();
   Stored stored = *std::move(got);
-  for (;;) {  // somebody else made progress in every round that fails
+  for (;;) {  // another writer made progress in every failed round
     if (stored.revision == 0) co_return "cannot allocate resources of type " + std::string(kResource) + " at this time";
     PortBitmap ports = stored.ports;
     if (std::string refused = change(ports); !refused.empty()) co_return refused;

@@ -58,15 +58,16 @@ class NodePorts {
   const PortRange& range() const { return range_; }
   base::Random& random() { return random_; }
 
-  // Changes the bitmap; called again on the newer one when somebody else was faster. What `change` returns other than
-  // "" ends it with nothing written. An error too where nobody made the bitmap yet (Repair does).
+  // Changes the bitmap; `change` is called again with the newer one after a conflict. A non-empty error from `change`
+  // is returned and nothing is written. Also an error: the bitmap does not exist yet (Repair creates it).
   using Change = std::function<std::string(PortBitmap& ports)>;
   Awaitable<std::string> Apply(Change change);
   Awaitable<void> Release(std::vector<int> ports);
   Awaitable<Outcome<PortBitmap, std::string>> Read();
 
-  // The bitmap rebuilt from what services use. Ports that nobody uses stay taken for a few rounds (leaked, or of a
-  // service being written), then they are freed. Makes the bitmap where there is none. "" or what went wrong.
+  // Rebuilds the bitmap from the ports that services use. Unused ports stay allocated for a few rounds (leaked, or of a
+  // service being written), then they are freed. Creates the bitmap if it does not exist. Returns "" or the
+  // error.
   Awaitable<std::string> Repair(std::function<Awaitable<Outcome<std::vector<int>, std::string>>()> used_ports);
 
  private:

@@ -13,7 +13,7 @@ using registry::Int;
 using registry::Task;
 using registry::Text;
 
-// What a write has taken, and what its success lets go.
+// Allocations of a write: those to release on failure, and those to release on success.
 struct ServiceAllocation::Plan {
   bool dry_run = false;
   std::vector<std::string> taken_ips, freed_ips;
@@ -23,7 +23,7 @@ struct ServiceAllocation::Plan {
 namespace {
 
 const meta::GroupKind kService{"", "Service"};
-constexpr int kDryRunPort = 32769;  // the first a dry run tells, whatever the range
+constexpr int kDryRunPort = 32769;  // the first that a dry run returns, whatever the range
 
 meta::Status Refused(Value service, validation::FieldError error) {
   return meta::NewInvalid(kService, service.Get("metadata", "name").as_string(), {std::move(error)});
@@ -53,7 +53,7 @@ struct PortTry {
 
   std::string Allocate(int port) {
     std::string error;
-    if (dry_run) {  // knows no range
+    if (dry_run) {  // ignores the range
       if (bitmap.Has(port) || std::ranges::find(taken, port) != taken.end())
         error = "provided port is already allocated";
     } else {

@@ -1,5 +1,5 @@
-// What happens around the write of a service: families, cluster IPs and node ports are decided and taken before
-// validation, given back when the write fails, and what the service no longer needs is released once it succeeded.
+// Allocation around the write of a service: families, cluster IPs and node ports are chosen and allocated before
+// validation, released if the write fails, and those that the service no longer needs are released after it succeeded.
 // Thread safety: all members from any thread.
 #pragma once
 

@@ -83,7 +83,7 @@ class FakeAddresses final : public AddressObjects {
   }
 };
 
-TEST(ClusterIPs, WordsOfRefusals) {
+TEST(ClusterIPs, AllocationErrors) {
   auto objects = std::make_shared<FakeAddresses>();
   ClusterIPs ips(objects);
   EXPECT_EQ(async::RunNow(ips.Allocate("10.0.0.5", {"ns", "a"}, true)).error().message, "allocator not ready");
@@ -279,7 +279,7 @@ TEST_F(Services, ProtocolsOfOnePortShareTheNodePort) {
   EXPECT_TRUE(Ports().empty());
 }
 
-TEST_F(Services, AFailedWriteGivesEverythingBack) {
+TEST_F(Services, FailedWriteReleasesItsAllocations) {
   auto finish = Begin(Parse(kNodePort));
   ASSERT_TRUE(finish.ok());
   EXPECT_EQ(Addresses(), 1u);
@@ -297,7 +297,7 @@ TEST_F(Services, AFailedWriteGivesEverythingBack) {
   EXPECT_EQ(Addresses(), 0u);
 }
 
-TEST_F(Services, ADryRunTakesNothing) {
+TEST_F(Services, DryRunAllocatesNothing) {
   Value service = Parse(kNodePort);
   auto finish = Begin(service, {}, true);
   ASSERT_TRUE(finish.ok());
@@ -331,7 +331,7 @@ TEST_F(Services, TypeChangesReleaseAndTake) {
   EXPECT_EQ(Addresses(), 1u);
 }
 
-TEST_F(Services, HeadlessTakesNothing) {
+TEST_F(Services, HeadlessServiceAllocatesNothing) {
   Value service =
       Parse(R"({"metadata":{"name":"a"},"spec":{"type":"ClusterIP","clusterIP":"None","selector":{"a":"b"}}})");
   Write(service);

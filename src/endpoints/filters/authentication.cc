@@ -15,7 +15,7 @@ namespace {
 
 using Clock = base::Clock;
 
-// Removes credentials from the request: nobody behind this filter needs them.
+// Removes credentials from the request: no inner handler needs them.
 class HeaderStripper {
  public:
   HeaderStripper(std::vector<std::string> names, std::vector<std::string> prefixes)
@@ -39,7 +39,7 @@ class HeaderStripper {
 
 http::Response Unauthorized(Exchange& exchange) {
   http::Response response = FailedRequest(exchange, meta::NewUnauthorized("Unauthorized"));
-  // A client that is nobody may not keep an HTTP/2 connection (gate UnauthenticatedHTTP2DOSMitigation).
+  // An unauthenticated client may not keep an HTTP/2 connection (gate UnauthenticatedHTTP2DOSMitigation).
   if (exchange.http.http_major == 2) response.headers.Set("Connection", "close");
   return response;
 }
@@ -63,7 +63,7 @@ class AuthenticationFilter {
   }
 
  private:
-  // Of an authenticator that has to ask somebody.
+  // The asynchronous path: the authenticator makes a remote call.
   Awaitable<http::Response> Ask(ExchangePtr exchange, Clock::SteadyTime started) const {
     const telemetry::ScopedSpan span = exchange->context.span;
     auto result = co_await authenticator_->Authenticate(exchange->http, api_audiences_, CancellationOf(*exchange));
@@ -103,7 +103,7 @@ class AuthenticationFilter {
     return next_(std::move(exchange));
   }
 
-  // A client that is nobody may not keep an HTTP/2 connection; public pages decide for themselves.
+  // An anonymous client may not keep an HTTP/2 connection; public pages decide for themselves.
   Awaitable<http::Response> ServeNobody(ExchangePtr exchange) const {
     http::Response response = co_await next_(std::move(exchange));
     if (!response.headers.Has("Connection")) response.headers.Set("Connection", "close");

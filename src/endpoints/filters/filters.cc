@@ -154,7 +154,7 @@ void FinishTraceWhenWritten(const Exchange& exchange, http::Response& response) 
   response.on_end.push_back(std::move(finish));
 }
 
-// What metrics and traces are told when the response has been written.
+// Records metrics and traces when the response has been written.
 void RecordWhenWritten(const ExchangePtr& exchange, RequestMetrics& metrics, http::Response& response) {
   const request::Context& context = exchange->context;
   Finished finished{.info = LabelsOf(context.info),
@@ -219,7 +219,7 @@ class ContextFilter {
     } else {
       response = InternalErrorText(*exchange, "failed to create RequestInfo: " + info.error());
     }
-    // Upstream's timeout covers writing, too. A 504 at the deadline gets a moment of its own.
+    // Upstream's timeout covers writing, too. A 504 at the deadline gets a little extra time.
     if (context.deadline)
       response.write_deadline = std::max(*context.deadline, Clock::Real().Monotonic() + kAnswerGrace);
     // A handshake has no other headers than its own.
@@ -395,7 +395,7 @@ struct Race {
   explicit Race(asio::any_io_executor executor) : executor(std::move(executor)) {}
   const asio::any_io_executor executor;
   std::optional<http::Response> response;
-  std::optional<asio::steady_timer> timer;  // none until somebody waits
+  std::optional<asio::steady_timer> timer;  // none until a coroutine waits
 };
 
 // `next` belongs to the handler chain, which outlives every request.
@@ -427,7 +427,7 @@ Awaitable<http::Response> ServeInTime(const Handler& next, RequestMetrics& metri
     race->timer.emplace(race->executor, *exchange->context.deadline);
     co_await race->timer->async_wait(kNoThrow);
   }
-  // A handler whose calls end with the same deadline answers 504 at the same moment: upstream's filter wins.
+  // A handler whose calls have the same deadline answers 504 at the same moment: upstream's filter wins.
   const bool late =
       race->response && race->response->status == 504 && base::Clock::Real().Monotonic() >= *exchange->context.deadline;
   if (race->response && !late) co_return std::move(*race->response);
@@ -499,7 +499,7 @@ Handler WithCORS(Handler next, const CORSOptions& options) {
 
 namespace {
 
-// What the answer does to the request: nothing (none), or the response that refuses it.
+// Applies the authorizer's decision: none to continue, or the 403 response.
 std::optional<http::Response> Judge(Exchange& exchange, const auth::Attributes& attributes,
                                     const auth::Authorization& answer) {
   request::AuditAnnotations& annotations = exchange.context.audit_annotations;
@@ -544,7 +544,7 @@ class AuthorizationFilter {
   }
 
  private:
-  // Of an authorizer that has to ask somebody.
+  // The asynchronous path: the authorizer makes a remote call.
   Awaitable<http::Response> Ask(ExchangePtr exchange, auth::Attributes attributes, Clock::SteadyTime started,
                                 telemetry::Span span) const {
     const auth::Authorization answer = co_await authorizer_->Authorize(attributes);
@@ -575,7 +575,8 @@ struct InFlight {
   std::atomic<std::int64_t> second{0};
   std::atomic<int> high{0};
 
-  // What the gauge shows. Two threads at the turn of a second may lose one of their values; it is a gauge.
+  // The high-water mark of the current second. Two threads at the turn of a second may lose one of their values; it is
+  // a gauge.
   int High(int now) {
     const auto present =
         std::chrono::duration_cast<std::chrono::seconds>(Clock::Real().Monotonic().time_since_epoch()).count();

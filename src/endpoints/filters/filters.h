@@ -24,8 +24,8 @@
 
 namespace keelson::endpoints::filters {
 
-// Outermost: the audit ID, RequestInfo and the context, the line of the request in the log (-v=3), and 500 for whatever
-// an inner handler throws. `running`, where given, knows the request while its handler runs.
+// Outermost: the audit ID, RequestInfo and the context, the line of the request in the log (-v=3), and 500 for
+// exceptions of inner handlers. `running`, if given, lists the request while its handler runs.
 http::Handler WithContext(Handler next, base::Random& random, RequestMetrics& metrics,
                           RunningRequests* running = nullptr, TracingOptions tracing = {});
 
@@ -35,7 +35,7 @@ using ResponseFilter = std::function<void(const Exchange& exchange, http::Respon
 Handler WithResponseFilters(Handler next, std::vector<ResponseFilter> filters);
 ResponseFilter HSTS(const std::vector<std::string>& directives);
 ResponseFilter CacheControl();
-// On HTTP/2, with this chance, asks the client to connect anew, so that load spreads over servers.
+// On HTTP/2, sends GOAWAY with this probability, so that clients reconnect and load spreads over servers.
 ResponseFilter ProbabilisticGoaway(double chance, base::Random& random);
 
 // Counts requests that are being served, so that shutdown can wait for them; refuses new ones once it is closing.
@@ -46,7 +46,7 @@ class RequestGroup {
   void Close();  // from now on Enter() fails
   bool closing() const { return closing_; }
   std::size_t count() const { return count_; }
-  void OnEmpty(std::function<void()> callback);  // when closing and nobody is inside; any thread
+  void OnEmpty(std::function<void()> callback);  // when closing and no request is inside; any thread
 
  private:
   void MaybeNotify();
@@ -58,14 +58,14 @@ class RequestGroup {
 Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group);
 // Makes watches known to `group`, which a shutdown ends in an orderly way, and refuses new ones once it does.
 Handler WithWatchTerminationDuringShutdown(Handler next, std::shared_ptr<WatchGroup> group);
-// --shutdown-send-retry-after: once `not_accepting`, everything new is told to come back later.
+// --shutdown-send-retry-after: once `not_accepting`, new requests get 429 with Retry-After.
 Handler WithRetryAfter(Handler next, std::shared_ptr<std::atomic<bool>> not_accepting);
 
 // Sets the deadline from ?timeout= and --request-timeout; 400 for a timeout that does not parse.
 Handler WithRequestDeadline(Handler next, std::chrono::nanoseconds timeout);
 // Upstream's WithTimeoutForNonLongRunningRequests around its WithWarningRecorder, in one coroutine: answers 504 when
-// the deadline passes first (the handler goes on without anybody waiting), and adds the Warning headers to what `next`
-// answers.
+// the deadline passes first (the handler continues detached), and adds the Warning headers to the response of
+// `next`.
 Handler WithTimeoutAndWarnings(Handler next, RequestMetrics& metrics);
 
 struct CORSOptions {

@@ -54,7 +54,7 @@ class FiltersTest : public ::testing::Test {
   RequestMetrics metrics_{registry_};
 };
 
-// A route knows some resources only.
+// A route for some resources only.
 Handler Routed() {
   return [](ExchangePtr exchange) -> Awaitable<http::Response> {
     exchange->routed = exchange->context.info.resource == "pods";

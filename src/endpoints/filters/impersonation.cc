@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kExtraPrefix = "impersonate-extra-";
 
-// Nothing when no header asks for anything.
+// Nothing without impersonation headers.
 std::optional<request::User> ReadHeaders(const http::Headers& headers) {
   request::User wanted{.name = std::string(headers.Get("Impersonate-User")),
                        .uid = std::string(headers.Get("Impersonate-Uid"))};
@@ -47,7 +47,7 @@ void RemoveHeaders(http::Headers& headers) {
   });
 }
 
-// Go's %#v of the user that was asked for without a name.
+// Go's %#v of an impersonated user without a name.
 std::string GoUser(const request::User& wanted) {
   const auto strings = [](const std::vector<std::string>& texts) {
     std::string out = "{";
@@ -67,7 +67,7 @@ std::string GoUser(const request::User& wanted) {
          (wanted.groups.empty() ? std::string("(nil)") : strings(wanted.groups)) + ", Extra:" + extra + "}";
 }
 
-// Go's %v of the object references that stand for the same without constrained modes.
+// Go's %v of the object references of the legacy mode.
 std::string GoReferences(const request::User& wanted) {
   const std::string version = "authentication.k8s.io/v1";
   std::vector<std::string> references;

@@ -1,4 +1,4 @@
-// Acting as somebody else: which users a requester may impersonate (upstream's constrained and legacy modes).
+// Impersonation: the users that a requester may impersonate (upstream's constrained and legacy modes).
 // Thread safety: Impersonate() from any I/O thread.
 #pragma once
 
@@ -37,7 +37,7 @@ class Impersonator {
   ~Impersonator();
   bool constrained() const;
 
-  // The user that `wanted` becomes, or the refusal. `request` is what is asked for, with the requester as its user.
+  // The impersonated user for `wanted`, or the error. `request`: its attributes, with the requester as user.
   Awaitable<Outcome<ImpersonatedUser, meta::Status>> Impersonate(request::User wanted, auth::Attributes request);
 
  private:

@@ -163,7 +163,7 @@ class ModeCache {
   std::unordered_map<std::string, std::list<std::pair<std::string, std::size_t>>::iterator> entries_;
 };
 
-// The user that asks, and the cancellation of the request: checks that call out end with it.
+// The requesting user, and the cancellation of the request: checks that call out end with it.
 struct Requester {
   request::SharedUser user;
   async::CancellationPtr cancellation;
@@ -225,7 +225,7 @@ struct Impersonator::Impl {
   Awaitable<Refusal> CheckName(std::size_t mode, const Requester& requester, const User& wanted, User& actual) {
     Subject subject = SubjectOf(wanted.name);
     const bool node = subject.kind == Subject::Kind::kNode;
-    // The legacy mode knows no nodes.
+    // The legacy mode has no node subjects.
     if (node && mode == kLegacy) subject = {.name_space = {}, .name = wanted.name, .groups = {}};
     Attributes attributes = Asked(mode, requester, NameGroup(mode), std::string(subject.resource));
     attributes.name_space = subject.name_space;
@@ -302,13 +302,13 @@ struct Impersonator::Impl {
     co_return result;
   }
 
-  // A constrained mode: the request itself must be allowed to be made as somebody else, then that somebody.
+  // A constrained mode: impersonation of this request must be allowed, then of that user.
   Awaitable<Outcome<ImpersonatedUser, meta::Status>> CheckConstrained(std::size_t mode, User wanted,
                                                                       Attributes request) {
     ModeState& state = *states[mode];
     User keyed = wanted;
     if (mode == kAssociatedNode) {
-      // All nodes of a requester share the answer, so what tells them apart is not shown to authorizers either.
+      // All nodes of a requester share the decision, so authorizers do not see the node's name either.
       keyed.name = "system:node:*";
       std::vector<std::string> keys;
       User requester = *request.user;

@@ -59,7 +59,7 @@ class Impersonation : public ::testing::Test {
 constexpr const char* kOn = "impersonate-on:user-info:list /pods ns/";
 constexpr const char* kUser = "impersonate:user-info authentication.k8s.io/users /jane";
 
-TEST_F(Impersonation, FirstRefusalIsTold) {
+TEST_F(Impersonation, FirstRefusalIsReported) {
   EXPECT_EQ(
       Error({.name = "jane"}),
       R"(pods is forbidden: User "bob" cannot impersonate-on:user-info:list resource "pods" in API group "" in the namespace "ns")");
@@ -89,14 +89,14 @@ TEST_F(Impersonation, UserInfoMode) {
                   .ends_with(": impersonating the empty string value in extra is not allowed"));
 }
 
-TEST_F(Impersonation, ManyGroupsAreAskedForAtOnce) {
+TEST_F(Impersonation, ManyGroupsAreCheckedConcurrently) {
   authorizer_->allowed = {kOn, kUser, "impersonate:user-info authentication.k8s.io/groups /*"};
   EXPECT_TRUE(Ask({.name = "jane", .groups = {"a", "b", "c", "d"}}).ok());
   EXPECT_EQ(authorizer_->asked.size(), 3u);
   EXPECT_FALSE(Ask({.name = "jane", .groups = {"a", "b", "c"}}).ok());
 }
 
-TEST_F(Impersonation, AnswersAreCachedForTenSeconds) {
+TEST_F(Impersonation, DecisionsAreCachedForTenSeconds) {
   authorizer_->allowed = {kOn, kUser};
   EXPECT_TRUE(Ask({.name = "jane"}).ok());
   authorizer_->allowed.clear();

@@ -1,5 +1,5 @@
-// Requests with large bodies leave the I/O threads: decoding, patching and validating three megabytes takes long enough
-// for everybody else on that thread to notice. The body is read on the connection's thread, the rest of the request
+// Requests with large bodies leave the I/O threads: decoding, patching and validating three megabytes would delay all
+// other connections of that thread. The body is read on the connection's thread, the rest of the request
 // runs on a pool, and the response goes back.
 #pragma once
 

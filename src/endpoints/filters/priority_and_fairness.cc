@@ -103,7 +103,7 @@ Awaitable<http::Response> Filter::Serve(ExchangePtr exchange) {
   NoteExecuting(mutating, 1);
   http::Response response = co_await next_(exchange);
   NoteExecuting(mutating, -1);
-  if (response.status == 101) co_return response;  // a WebSocket handshake has headers of its own only
+  if (response.status == 101) co_return response;  // a WebSocket handshake takes no other headers
   SetHeaders(classification, response);
   auto* source = std::get_if<std::unique_ptr<http::BodySource>>(&response.body);
   if (source == nullptr || *source == nullptr) co_return response;  // the seats go back with this frame
@@ -132,7 +132,7 @@ WorkEstimate Filter::Estimate(const Exchange& exchange, const Classification& cl
   return {};
 }
 
-// Probes and other requests for no resource are always served: they tell whether the server lives.
+// Probes and other non-resource requests are always served: they report whether the server is alive.
 std::optional<MemoryBudget::Reservation> Filter::ReserveMemory(const Exchange& exchange) const {
   const request::RequestInfo& info = exchange.context.info;
   if (!options_.memory || !info.is_resource_request) return MemoryBudget::Reservation();

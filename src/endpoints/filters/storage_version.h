@@ -13,7 +13,8 @@
 
 namespace keelson::endpoints::filters {
 
-// Which resources are still to be told of. Thread safety: all members from any thread.
+// The resources whose StorageVersion is not yet published; writes to them wait. Thread safety: all members from any
+// thread.
 class StorageVersionBarrier {
  public:
   // Writes that pass at any time.

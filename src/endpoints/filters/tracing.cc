@@ -13,7 +13,7 @@ bool IsTrusted(const request::User& user) {
   return user.InGroup("system:masters") || user.InGroup("system:monitoring");
 }
 
-// "GET /api/v1/namespaces/{:namespace}/pods/{:name}"; the method alone where no resource is asked for.
+// "GET /api/v1/namespaces/{:namespace}/pods/{:name}"; the method alone for non-resource requests.
 std::string SpanName(const std::string& method, const request::RequestInfo& info) {
   if (!info.is_resource_request) return method;
   std::string name = method + " /" + info.api_prefix;

@@ -1,4 +1,4 @@
-// A konnectivity server and agent in one, over gRPC's own library: dials what it is asked for and carries bytes. Tests
+// A konnectivity server and agent in one, over gRPC's own library: dials requested targets and carries bytes. Tests
 // only. Thread safety: all members from any thread. Ownership: the destructor ends every tunnel and waits.
 #pragma once
 
@@ -14,18 +14,18 @@ namespace keelson::http::testing {
 class KonnectivityServer {
  public:
   enum class Answer : std::uint8_t {
-    kDial,         // connects, or tells why it cannot
+    kDial,         // connects, or returns the error
     kNothing,      // never answers a dial
     kCloseDial,    // DIAL_CLS
     kEndStream,    // ends the stream with a gRPC error
-    kStrangeDial,  // answers a dial that nobody made
+    kStrangeDial,  // answers a dial that was not made
   };
   struct Options {
     std::string unix_path;  // else 127.0.0.1 and a free port, in TLS
     net::testing::KeyPair certificate;
     std::string client_ca_pem;
     Answer answer = Answer::kDial;
-    std::map<std::string, std::string> addresses = {};  // dialled instead of what is asked for
+    std::map<std::string, std::string> addresses = {};  // dialled instead of the requested ones
   };
   explicit KonnectivityServer(Options options);
   ~KonnectivityServer();

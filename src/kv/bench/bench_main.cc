@@ -105,7 +105,7 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
-// A client that asks before the server listens waits a second before it asks again; that is not the server's time.
+// A client that connects too early retries after a second, which must not count as the server's time.
 void AwaitPort(int port, pid_t pid) {
   for (;;) {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,4 +1,4 @@
-// Compaction: what is forgotten, what stays, what is told about it.
+// Compaction: what is dropped, what stays, and the errors.
 #include "kv/contract_suite/contract.h"
 
 namespace keelson::kv {
@@ -26,7 +26,7 @@ TEST_P(Contract, CompactRevisionItselfIsKept) {
   EXPECT_EQ(Get("a")->value.view(), "3");
 }
 
-TEST_P(Contract, CompactionKeepsWhatIsStillTrue) {
+TEST_P(Contract, CompactionKeepsLatestVersions) {
   const Revision old = Put("a", "1");
   Put("b", "1");
   const Revision last = Put("b", "2");
@@ -77,7 +77,7 @@ TEST_P(Contract, CompactInTheFutureIsRefused) {
   EXPECT_EQ(answer.error().code, ErrorCode::kFutureRevision);
 }
 
-TEST_P(Contract, CompactionIsNoRevision) {
+TEST_P(Contract, CompactionMakesNoRevision) {
   const Revision revision = Put("a", "1");
   ASSERT_TRUE(Await(store().Compact(revision, true)).ok());
   EXPECT_EQ(Now(), revision);
@@ -158,7 +158,7 @@ TEST_P(Contract, WatchFromTheCompactRevisionSeesADeletion) {
   EXPECT_EQ(events[0].kv.mod_revision, deleted);
 }
 
-TEST_P(Contract, PrevKVBeforeTheCompactionIsNotTold) {
+TEST_P(Contract, CompactedPrevKVIsLeftOut) {
   Put("a", "1");
   const Revision two = Put("a", "2");
   Put("a", "3");
@@ -185,7 +185,7 @@ TEST_P(Contract, WatchThatIsUpToDateSurvivesCompaction) {
 }
 
 TEST_P(Contract, WatchThatWaitsSurvivesCompaction) {
-  // The first event shows that the watch is registered: one that asks for a revision after its compaction is rightly
+  // The first event shows that the watch is registered: a watch from a compacted revision is rightly
   // refused.
   auto watch = WatchKey("quiet", Now() + 1);
   Put("quiet", "first");
@@ -200,7 +200,7 @@ TEST_P(Contract, WatchThatWaitsSurvivesCompaction) {
   EXPECT_EQ(Describe(response->events.at(0), prefix_), "put quiet=now");
 }
 
-TEST_P(Contract, StatusTellsTheRevision) {
+TEST_P(Contract, StatusHasTheRevision) {
   const Revision revision = Put("a", "1");
   Settle();
   auto status = Await(store().Status());

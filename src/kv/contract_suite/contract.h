@@ -23,9 +23,9 @@ class Harness {
  public:
   virtual ~Harness() = default;
   virtual Store& store() = 0;
-  // Lets `seconds` pass for leases. Real time where there is no clock to move.
+  // Lets `seconds` pass for leases. In real time if the clock cannot be moved.
   virtual void Advance(int seconds) = 0;
-  virtual bool fresh() const { return false; }    // nobody wrote before this test
+  virtual bool fresh() const { return false; }    // no writes before this test
   virtual bool cluster() const { return false; }  // several members, which may be behind each other
   virtual std::size_t members() const { return 1; }
   // Closes the store and opens it again; false when it cannot.
@@ -80,8 +80,8 @@ class Contract : public ::testing::TestWithParam<HarnessParam> {
   std::optional<KeyValue> Get(std::string_view name, Revision revision = 0);
   RangeResponse List(RangeRequest request = {});  // of everything under the prefix unless the request names a key
   Revision Now();
-  // Makes every member of a cluster apply what was done up to now: watches, statuses and lists of leases are answered
-  // by whichever is asked, as far as it is.
+  // Makes every member of a cluster apply everything up to now: watches, statuses and lists of leases are served by any
+  // member from its own state.
   void Settle();
   Result<TxnResponse> Txn(TxnRequest request) { return Await(store().Txn(std::move(request))); }
   Result<RangeResponse> TryRange(RangeRequest request) { return Await(store().Range(std::move(request))); }

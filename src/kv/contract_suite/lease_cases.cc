@@ -44,7 +44,7 @@ TEST_P(Contract, LeaseTTLHasAMaximum) {
   EXPECT_EQ(granted.error().code, ErrorCode::kLeaseTTLTooLarge);
 }
 
-TEST_P(Contract, LeaseGrantIsNoRevision) {
+TEST_P(Contract, LeaseGrantMakesNoRevision) {
   const Revision before = Put("a", "1");
   GRANT(lease, 60);
   EXPECT_EQ(Now(), before);
@@ -57,7 +57,7 @@ TEST_P(Contract, PutWithUnknownLeaseIsRefused) {
   EXPECT_EQ(answer.error().message, "etcdserver: requested lease not found");
 }
 
-TEST_P(Contract, KeyTellsItsLease) {
+TEST_P(Contract, KeyHasItsLease) {
   GRANT(lease, 60);
   Put("a", "1", lease);
   EXPECT_EQ(Get("a")->lease, lease);
@@ -82,7 +82,7 @@ TEST_P(Contract, RevokeDeletesItsKeysInOneRevision) {
   EXPECT_EQ(Describe(events[1], prefix_), "delete b");
 }
 
-TEST_P(Contract, RevokeWithoutKeysIsNoRevision) {
+TEST_P(Contract, RevokeWithoutKeysMakesNoRevision) {
   GRANT(lease, 60);
   const Revision before = Put("a", "1");
   ASSERT_TRUE(Await(store().LeaseRevoke(lease)).ok());
@@ -148,7 +148,7 @@ TEST_P(Contract, IgnoreLeaseWithALeaseIsRefused) {
   EXPECT_EQ(answer.error().message, "etcdserver: lease is provided");
 }
 
-TEST_P(Contract, TimeToLiveTellsKeys) {
+TEST_P(Contract, TimeToLiveReturnsKeys) {
   GRANT(lease, 60);
   Put("b", "1", lease);
   Put("a", "1", lease);
@@ -192,7 +192,7 @@ TEST_P(Contract, LeaseCompare) {
 }
 
 TEST_P(Contract, LeaseExpiresAndDeletesItsKeys) {
-  // Where time is real, a lease of two seconds may end before it is used.
+  // In real time a lease of two seconds may expire before it is used.
   LeaseID lease = 0;
   Revision put = 0;
   for (int tries = 0; put == 0 && tries < 20; ++tries) {

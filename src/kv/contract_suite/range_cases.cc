@@ -115,7 +115,7 @@ TEST_P(Contract, NextPageStartsAfterTheLastKey) {
   EXPECT_TRUE(second.more);
 }
 
-TEST_P(Contract, LimitTellsMoreAndTheWholeCount) {
+TEST_P(Contract, LimitReturnsMoreAndTheTotalCount) {
   for (const char* name : {"a", "b", "c"}) Put(name, "1");
   struct Case {
     std::int64_t limit;
@@ -155,7 +155,7 @@ TEST_P(Contract, KeysOnlyHasEverythingButTheValue) {
   EXPECT_EQ(answer.kvs[0].version, 1);
 }
 
-TEST_P(Contract, ReadTellsTheStoresRevisionNotTheOneAskedFor) {
+TEST_P(Contract, ReadReturnsTheStoreRevisionNotTheRequestedOne) {
   const Revision first = Put("a", "1");
   const Revision second = Put("b", "1");
   const auto answer = List({.key = Key("a"), .revision = first});
@@ -200,7 +200,7 @@ TEST_P(Contract, FutureRevisionIsRefused) {
   EXPECT_EQ(answer.error().message, "etcdserver: mvcc: required revision is a future revision");
 }
 
-TEST_P(Contract, CurrentRevisionMayBeAskedFor) {
+TEST_P(Contract, CurrentRevisionMayBeRequested) {
   const Revision revision = Put("a", "1");
   EXPECT_TRUE(Get("a", revision));
 }

@@ -34,7 +34,7 @@ TEST_P(Contract, DeletionStartsVersionsAgain) {
   EXPECT_EQ(kv->create_revision, again);
 }
 
-TEST_P(Contract, DeleteTellsHowMany) {
+TEST_P(Contract, DeleteReturnsTheCount) {
   for (const char* name : {"a", "b", "c"}) Put(name, "1");
   auto answer = Txn({.success = {Op::DeleteRange({.key = Key("a"), .range_end = Key("c")})}});
   ASSERT_TRUE(answer.ok());
@@ -42,7 +42,7 @@ TEST_P(Contract, DeleteTellsHowMany) {
   EXPECT_EQ(Names(List(), prefix_), (Strings{"c"}));
 }
 
-TEST_P(Contract, DeleteOfNothingIsNoRevision) {
+TEST_P(Contract, DeleteOfNothingMakesNoRevision) {
   const Revision before = Put("a", "1");
   auto answer = Txn({.success = {DeleteOp("none")}});
   ASSERT_TRUE(answer.ok());
@@ -51,7 +51,7 @@ TEST_P(Contract, DeleteOfNothingIsNoRevision) {
   EXPECT_EQ(Now(), before);
 }
 
-TEST_P(Contract, DeleteTwiceIsNoRevision) {
+TEST_P(Contract, SecondDeleteMakesNoRevision) {
   Put("a", "1");
   const Revision deleted = Delete("a");
   EXPECT_EQ(Delete("a"), deleted);
@@ -120,7 +120,7 @@ TEST_P(Contract, TxnOfNothing) {
   EXPECT_EQ(answer->revision, before);
 }
 
-TEST_P(Contract, TxnThatOnlyReadsIsNoRevision) {
+TEST_P(Contract, ReadOnlyTxnMakesNoRevision) {
   const Revision before = Put("a", "1");
   auto answer = Txn({.success = {GetOp("a")}});
   ASSERT_TRUE(answer.ok());
@@ -488,7 +488,7 @@ TEST_P(Contract, KeyPutByOneNestedTxnAndDeletedByTheNext) {
   EXPECT_EQ(Get("a")->version, 1);
 }
 
-TEST_P(Contract, NestedFailureUndoesNothingHalf) {
+TEST_P(Contract, NestedFailureLeavesNoPartialWrite) {
   TxnRequest inner{.success = {Op::Put({.key = Key("b"), .value = SharedBytes("1"), .lease = 0x7777777})}};
   auto answer = Txn({.success = {PutOp("a", "1"), Op::Txn(inner)}});
   ASSERT_FALSE(answer.ok());
@@ -496,7 +496,7 @@ TEST_P(Contract, NestedFailureUndoesNothingHalf) {
   EXPECT_FALSE(Get("a"));
 }
 
-TEST_P(Contract, RefusedTxnIsNoRevision) {
+TEST_P(Contract, RefusedTxnMakesNoRevision) {
   const Revision before = Put("x", "1");
   EXPECT_FALSE(Txn({.success = {PutOp("a", "1"), PutOp("a", "2")}}).ok());
   EXPECT_FALSE(Txn({.success = {Op::Put({.key = Key("a"), .lease = 0x7777777})}}).ok());

@@ -14,7 +14,7 @@ Strings DescribeAll(const std::vector<Event>& events, std::string_view prefix) {
   return lines;
 }
 
-TEST_P(Contract, WatchFromNowSeesWhatComes) {
+TEST_P(Contract, WatchFromNowSeesLaterEvents) {
   Put("a", "before");
   auto watch = WatchAll(Now() + 1);
   Put("a", "after");
@@ -193,7 +193,7 @@ TEST_P(Contract, TxnEventsComeTogetherInOrder) {
   EXPECT_EQ(response->events[0].kv.mod_revision, response->events[2].kv.mod_revision);
 }
 
-TEST_P(Contract, ResponseTellsHowFarItIs) {
+TEST_P(Contract, ResponseHasTheStoreRevision) {
   auto watch = WatchAll(Now() + 1);
   const Revision one = Put("a", "1");
   auto response = Await(watch->Next());
@@ -255,7 +255,7 @@ TEST_P(Contract, LargeReplay) {
 
 TEST_P(Contract, ProgressOnRequest) {
   const Revision revision = Put("a", "1");
-  // Not from the next revision on: etcd says nothing of a watch whose start is not reached.
+  // Not from the next revision on: etcd reports no progress for a watch whose start is not reached.
   auto watch = WatchKey("quiet", revision);
   auto next = Spawn(watch->Next());
   watch->RequestProgress();
@@ -282,7 +282,7 @@ TEST_P(Contract, ProgressComesAfterTheEventsBeforeIt) {
   }
 }
 
-TEST_P(Contract, ProgressTellsOfOtherKeys) {
+TEST_P(Contract, ProgressCoversOtherKeys) {
   auto watch = WatchKey("quiet", Now() + 1);
   Revision last = 0;
   for (int i = 0; i < 5; ++i) last = Put("busy", std::to_string(i));
@@ -319,7 +319,7 @@ TEST_P(Contract, CancelTwice) {
   EXPECT_FALSE(Await(watch->Next()).ok());
 }
 
-TEST_P(Contract, WatchNeverAskedIsNoBurden) {
+TEST_P(Contract, UnreadWatchCostsNoMemory) {
   auto watch = WatchAll(Now() + 1);
   for (int i = 0; i < 100; ++i) Put("a", std::to_string(i));
   watch.reset();

@@ -28,7 +28,7 @@ Result<std::string> ReadPEM(const std::string& path) {
   return *std::move(text);
 }
 
-// gRPC's own lines repeat for every attempt to connect; they are for whoever asks for them.
+// gRPC's own lines repeat for every attempt to connect; they are shown only if requested.
 void QuietGRPC() {
   static const bool done = [] {
     gpr_set_log_function([](gpr_log_func_args* line) { log::V(4).Info("gRPC", "message", line->message); });
@@ -37,7 +37,7 @@ void QuietGRPC() {
   static_cast<void>(done);
 }
 
-// What an attempt to connect ended with, in words for the user.
+// The error of a connection attempt, in words for the user.
 std::string InWords(const std::string& error) {
   const auto has = [&error](std::string_view text) { return error.find(text) != std::string::npos; };
   if (has("Connection refused")) return "connection refused: nothing listens there";
@@ -140,7 +140,7 @@ Result<void> Client::WaitUntilOneAnswers() {
                           (cause.empty() ? "" : " (" + cause + ")")};
 }
 
-// A call that does not wait for a connection tells why there is none.
+// A call without wait-for-ready returns the connection error.
 std::string Client::ConnectProblem() {
   for (auto& endpoint : endpoints_) {
     grpc::ClientContext context;

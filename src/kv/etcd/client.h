@@ -45,15 +45,15 @@ class Client {
   Result<void> WaitUntilOneAnswers();                            // blocks, up to the dial timeout
   ~Client() { gate_.Close(); }
 
-  // What a call has to hold until its context is gone; empty when the client is closing.
+  // A gate entry that a call holds until its context is destroyed; empty when the client is closing.
   std::optional<async::Gate::Entry> Enter() { return gate_.Enter(); }
 
   const Options& options() const { return options_; }
   // The next endpoint, one that is connected if there is any.
   const Endpoint& Pick();
 
-  // Asks the endpoint for its version, notes its progress order if there is an answer, and calls `done`, on a thread of
-  // gRPC's.
+  // Requests the endpoint's version, notes its progress order if it answers, and calls `done`, on a gRPC
+  // thread.
   void LearnProgressOrder(const Endpoint& endpoint, std::function<void()> done);
 
   // One unary call. `repeatable`: it may be made again at another endpoint when it is not known whether it arrived.
@@ -76,7 +76,7 @@ class Client {
   std::atomic<std::size_t> next_{0};
 };
 
-// The span of one call (upstream's otelgrpc), ended with the scope; tells the server the trace context.
+// The span of one call (upstream's otelgrpc), ended with the scope; propagates the trace context to the server.
 class CallSpan {
  public:
   CallSpan(std::string_view method, const telemetry::Span& parent, const Endpoint& endpoint,

@@ -27,7 +27,7 @@ std::string Show(const RangeResponse& response) {
   return text;
 }
 
-// etcd tells no revision of a nested transaction.
+// etcd returns no revision for a nested transaction.
 std::string Show(const TxnResponse& response, bool nested = false) {
   std::string text =
       "txn rev=" + (nested ? "-" : std::to_string(response.revision)) + (response.succeeded ? " yes [" : " no [");
@@ -120,7 +120,7 @@ class Requests {
         put.ignore_value = Chance(8);
         if (put.ignore_value && !Chance(4)) put.value = SharedBytes();
         put.ignore_lease = Chance(8);
-        if (Chance(12)) put.lease = 4711;  // nobody's
+        if (Chance(12)) put.lease = 4711;  // no such lease
         return Op::Put(std::move(put));
       }
     }

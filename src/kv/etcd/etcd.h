@@ -23,8 +23,8 @@ struct Options {
   std::chrono::milliseconds keepalive_time{30'000};
   std::chrono::milliseconds keepalive_timeout{10'000};
   std::chrono::milliseconds request_timeout{60'000};
-  // While no endpoint answers: asked about ten times a second, ends the wait when true; and told now and then why, in
-  // words for the user ("connection refused").
+  // While no endpoint answers: `give_up` is polled about ten times a second and ends the wait when true; `waiting` is
+  // called now and then with the cause for the user ("connection refused").
   std::function<bool()> give_up;
   std::function<void(const std::string& cause)> waiting;
   // The gRPC target to connect to in place of "host:port" (an egress proxy); TLS names stay those of the endpoint.

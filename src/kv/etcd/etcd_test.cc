@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Etcd, Contract,
                              "no etcd binary: set KEELSON_ETCD, or put one into PATH or the cache folder"}),
                          [](const auto& info) { return info.param.name; });
 
-TEST(EtcdClient, NobodyAnswers) {
+TEST(EtcdClient, UnreachableEndpoints) {
   auto store = Open({.endpoints = {"http://127.0.0.1:1"}, .dial_timeout = std::chrono::milliseconds(300)});
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.error().code, ErrorCode::kUnavailable);
@@ -71,8 +71,8 @@ TEST(EtcdClient, RequestsBeyondTheClientsLimitAreNotSent) {
       << refused.error().message;
 }
 
-// More responses than a watch may hold, and nobody takes them: it leaves the shared stream, and misses nothing.
-TEST(EtcdClient, WatchThatIsNotTakenMissesNothingAndDoesNotHoldUpOthers) {
+// More unread responses than a watch may hold: it leaves the shared stream, and misses nothing.
+TEST(EtcdClient, SlowWatchMissesNothingAndDoesNotDelayOthers) {
   const auto harness = MakeHarness();
   if (!harness) GTEST_SKIP() << "no etcd binary";
   Store& store = harness->store();
@@ -103,8 +103,8 @@ TEST(EtcdClient, WatchThatIsNotTakenMissesNothingAndDoesNotHoldUpOthers) {
   EXPECT_EQ(read, written);
 }
 
-// etcd does not tell the progress of a stream while a watch on it starts at the next revision.
-TEST(EtcdClient, ProgressIsToldBesideAWatchFromTheNextRevision) {
+// etcd reports no progress of a stream while a watch on it starts at the next revision.
+TEST(EtcdClient, ProgressIsReportedBesideAWatchFromTheNextRevision) {
   const auto harness = MakeHarness();
   if (!harness) GTEST_SKIP() << "no etcd binary";
   Store& store = harness->store();

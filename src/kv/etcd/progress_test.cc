@@ -31,8 +31,8 @@ class FakeMaintenance final : public pb::Maintenance::Service {
   const std::string version_;
 };
 
-// Answers a request for progress before the event that lies before it, as etcd 3.4.23 may. A watch that asks for
-// nothing gets such a response all the same.
+// Answers a request for progress before the event that lies before it, as etcd 3.4.23 may. Watches with progress_notify
+// get such a response unrequested.
 class OvertakingWatch final : public pb::Watch::Service {
  public:
   grpc::Status Watch(grpc::ServerContext*,
@@ -91,11 +91,11 @@ class Progress : public ::testing::Test {
   async::IOPool io_{1};
 };
 
-TEST_F(Progress, ThatOvertookEventsIsNotBelieved) {
+TEST_F(Progress, UnorderedProgressIsIgnored) {
   FakeEtcd etcd("3.4.23");
   auto store = Open({.endpoints = {etcd.endpoint()}});
   ASSERT_TRUE(store.ok()) << store.error().message;
-  // progress_notify makes the fake send a response past the event without being asked.
+  // progress_notify makes the fake send a response past the event without a request.
   auto watch = (*store)->Watch({.key = "/", .range_end = "0", .start_revision = 2, .progress_notify = true});
   watch->RequestProgress();
   const auto response = Next(*watch);
@@ -105,7 +105,7 @@ TEST_F(Progress, ThatOvertookEventsIsNotBelieved) {
   EXPECT_EQ(etcd.watch.asked, 0);
 }
 
-TEST_F(Progress, IsAskedForWhereItIsInOrder) {
+TEST_F(Progress, IsRequestedFromAnEtcdWithOrderedProgress) {
   FakeEtcd etcd("3.5.13");
   auto store = Open({.endpoints = {etcd.endpoint()}});
   ASSERT_TRUE(store.ok()) << store.error().message;

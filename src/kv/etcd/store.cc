@@ -10,7 +10,7 @@ namespace {
 
 using DoneFunction = std::function<void(grpc::Status)>;
 
-// A keep-alive is a stream of questions and answers; this asks one.
+// LeaseKeepAlive is a bidirectional stream; this sends one request.
 class KeepAliveOnce final : public grpc::ClientBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse> {
  public:
   using Done = async::Callback<Result<Lease>>;
@@ -104,7 +104,7 @@ class EtcdStore final : public Store {
   }
 
   Awaitable<Result<Revision>> CurrentRevision() override {
-    // A linearizable read of nothing: its header tells the revision that the cluster agrees on.
+    // A linearizable read of nothing: its header has the cluster's current revision.
     pb::RangeRequest message;
     message.set_key(std::string(1, '\0'));
     message.set_count_only(true);

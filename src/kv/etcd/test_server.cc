@@ -42,7 +42,7 @@ int BoundSocket(int port) {
   return -1;
 }
 
-// Ports that were free a moment ago: etcd must know its own and its peers' before it starts. Below those that the
+// Ports that were free a moment ago: etcd needs its own and its peers' before it starts. Below those that the
 // kernel gives to outgoing connections, so that none of the many that tests make takes one in between.
 std::vector<int> FreePorts(int count) {
   std::vector<int> ports;
@@ -137,7 +137,7 @@ bool TestServer::TryStart(int members, const TestCertificates* certificates) {
     if (Answers(i)) {
       ++i;
     } else if (::waitpid(pids_[i], nullptr, WNOHANG) == pids_[i]) {
-      pids_[i] = -1;  // It ended: somebody was quicker with one of its ports, say.
+      pids_[i] = -1;  // It ended: one of its ports was taken, say.
       return false;
     } else if (std::chrono::steady_clock::now() > deadline) {
       return false;

@@ -1,4 +1,4 @@
-// etcd with TLS: who is trusted, who may connect, and who one is by one's certificate.
+// etcd with TLS: server verification, client certificates, and the user from the certificate's name.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -77,7 +77,7 @@ TEST_F(TLS, UnknownAuthorityIsNotTrusted) {
   EXPECT_EQ(Open(std::move(options)).error().code, ErrorCode::kUnavailable);
 }
 
-TEST_F(TLS, StrangersMayNotConnect) {
+TEST_F(TLS, ClientsWithoutCertificateAreRefused) {
   const std::string other = dir_ + "/other";
   std::filesystem::create_directory(other);
   TestCertificates strangers(other);
@@ -88,11 +88,11 @@ TEST_F(TLS, StrangersMayNotConnect) {
   options.dial_timeout = std::chrono::milliseconds(1500);
   options.request_timeout = std::chrono::milliseconds(1500);
   auto store = Open(std::move(options));
-  // With TLS 1.3 the refusal may come after the connection seemed to stand.
+  // With TLS 1.3 the refusal may come after the handshake has completed for the client.
   if (store.ok()) EXPECT_FALSE(Put(**store, "/a").ok());
 }
 
-TEST_F(TLS, WithoutTLSNobodyAnswers) {
+TEST_F(TLS, PlainClientGetsNoAnswer) {
   std::string plain = server_->endpoints()[0];
   plain.replace(0, 5, "http");
   auto store = Open({.endpoints = {plain},

@@ -1,5 +1,5 @@
 // One watch on the shared stream (clientv3's watcherStream): its position in the history and the responses that were
-// not taken yet. Internal to kv/etcd. Thread safety: none of its own; WatchStream's mutex guards every member but
+// not taken yet. Internal to kv/etcd. Thread safety: WatchStream's mutex guards every member but
 // `request`.
 #pragma once
 
@@ -48,9 +48,9 @@ struct Substream {
   Phase phase = Phase::kQueued;
   std::int64_t id = -1;     // kLive: etcd's
   Revision next;            // the first revision that was not received; 0 until etcd said where "now" is
-  Revision start = 0;       // kCreating, kLive: the first revision etcd was asked for
+  Revision start = 0;       // kCreating, kLive: the requested start revision
   Revision created_at = 0;  // kLive: the revision of etcd's store when it created the watch
-  bool behind = false;      // etcd is asked for one revision before `next`, see WatchStream::PullBack()
+  bool behind = false;      // requested from one revision before `next`, see WatchStream::PullBack()
   // kLive: progress answers on the stream before the watch was created, and those that may still answer requests which
   // etcd got before it.
   std::uint64_t answers_before = 0;

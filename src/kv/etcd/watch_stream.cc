@@ -6,7 +6,7 @@
 namespace keelson::kv::etcd {
 namespace {
 
-constexpr std::int64_t kEveryWatch = -1;  // the watch id of a progress response that was asked for
+constexpr std::int64_t kEveryWatch = -1;  // the watch id of a requested progress response
 constexpr std::string_view kNoLeader = "etcdserver: no leader";
 // etcd ends a stream with a larger request than it accepts (1.5 MiB and 512 KiB more), and with it every other watch.
 constexpr std::size_t kCreateBytesMax = std::size_t{1} << 20;
@@ -265,8 +265,8 @@ void WatchStream::OnResponse(Call& call, pb::WatchResponse& response) {
   Flush();
 }
 
-// Answers come in the order of the create requests, and only one was sent. A refused one has no id of its own (etcd 3.4
-// answers with 0, which may be another watch's), so `created` is looked at before `canceled`.
+// Answers come in the order of the create requests, and only one was sent. A refused one has no id (etcd 3.4
+// answers with 0, which may be another watch's), so `created` is checked before `canceled`.
 void WatchStream::OnCreated(const pb::WatchResponse& response, Answers& answers) {
   const WatchPtr watch = std::exchange(creating_, nullptr);
   if (watch == nullptr) return;
@@ -342,9 +342,9 @@ void WatchStream::OnEnd(Call& call, const grpc::Status& status) {
   Reopen();
 }
 
-// Whether the last answer to a request for progress tells of this watch. etcd sends `created` and progress from two
+// Whether the last answer to a progress request covers this watch. etcd sends `created` and progress from two
 // queues: an answer may come after `created` and have been made before the watch was there. Then its revision is not
-// newer than the one the watch was created at; where it is the same one, the number of answers tells.
+// newer than the one the watch was created at; if it is the same, the number of answers decides.
 bool WatchStream::HasProgressFor(const Substream& watch) const {
   if (answers_ == watch.answers_before || answer_revision_ < watch.created_at) return false;
   return answer_revision_ > watch.created_at || answers_ > watch.answers_stale;
@@ -357,7 +357,7 @@ void WatchStream::OnProgressForAll(Revision revision, Answers& answers) {
   ++answers_;
   answer_revision_ = revision;
   if (unanswered_ > 0) --unanswered_;
-  // The others take it from answer_revision_ when they resume; 2000 idle watches are not woken for one that asks.
+  // The others take it from answer_revision_ when they resume; idle watches are not woken for the request of one.
   for (auto at = wanting_.begin(); at != wanting_.end();) {
     Substream& watch = *at->second;
     const bool live = watch.phase == Substream::Phase::kLive;
@@ -476,7 +476,7 @@ void WatchStream::RequestProgress(const WatchPtr& watch) {
   std::lock_guard guard(mutex_);
   if (watch->phase == Substream::Phase::kOver) return;
   wanting_.emplace(watch->number, watch);
-  if (watch->phase != Substream::Phase::kLive) return;  // It asks when it is created.
+  if (watch->phase != Substream::Phase::kLive) return;  // It requests progress when it is created.
   ask_ = true;
   Flush();
 }

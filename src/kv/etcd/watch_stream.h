@@ -11,7 +11,7 @@
 // The stream is always read: a watch whose responses are not taken leaves it (watch.h has the bounds) and does not slow
 // the others.
 //
-// Thread safety: all members from any thread. gRPC runs its callbacks on threads of its own, never inside a call.
+// Thread safety: all members from any thread. gRPC runs its callbacks on its own threads, never inside a call.
 // Ownership: the store, its watchers and the gRPC call. `client` is used only while there are watches, and each watcher
 // owns it.
 #pragma once
@@ -74,7 +74,7 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
   static void Deliver(Substream& watch, WatchResponse response, Answers& answers);
 
   bool HasProgressFor(const Substream& watch) const;
-  bool ProgressIsOrdered();  // when that is not known it is found out, and progress that is wanted is asked for then
+  bool ProgressIsOrdered();  // if unknown, it is determined first; wanted progress is requested afterwards
   bool ProgressIsMissing() const;
   void WatchOverProgress();
   void OnProgressOverdue();
@@ -101,7 +101,7 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
   // Progress on request. etcd answers for all watches of the stream at once, and not at all while one of them reads
   // history or starts in the future.
   std::map<std::uint64_t, WatchPtr> wanting_;  // by number
-  const Endpoint* learning_ = nullptr;         // asked for its version
+  const Endpoint* learning_ = nullptr;         // its version was requested
   bool ask_ = false;                           // as soon as a request can be sent and the last one was answered
   bool asking_ = false;                        // the last request was not answered yet, nor is it overdue
   std::uint64_t asked_ = 0;                    // requests on this stream

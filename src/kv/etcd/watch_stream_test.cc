@@ -1,4 +1,4 @@
-// The shared watch stream against an etcd whose every answer the test decides.
+// The shared watch stream against a scripted etcd.
 #include "kv/etcd/watch_stream.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ class SharedWatchStream : public ::testing::Test {
     auto watch = Watch(key, start);
     ExpectCreate(1, key, start);
     etcd_.SendCreated(1, id, 10);
-    // The response of an event shows that the client knows the id.
+    // The response of an event shows that the client has the id.
     etcd_.SendEvent(1, id, key, start);
     ExpectEvent(*watch, key, start);
     return watch;
@@ -373,7 +373,7 @@ TEST_F(SharedWatchStream, StreamBreaksWhileAWatchIsOffIt) {
   ExpectCreate(2, "/slow", 12);
 }
 
-TEST_F(SharedWatchStream, ProgressIsAnsweredToWhoAsked) {
+TEST_F(SharedWatchStream, ProgressGoesToTheRequestingWatch) {
   auto a = LiveWatch("/a", 5, 0);
   auto b = LiveWatch("/b", 5, 1);
   a->RequestProgress();

@@ -37,11 +37,11 @@ const char* const kUsage =
     "name.";
 namespace {
 
-// Nobody above keeps values in memory here, as the watch cache of an API server does; so the store does.
+// Values stay in memory here, since there is no watch cache of an API server above.
 constexpr std::size_t kResidentBytes = std::size_t{256} * 1024 * 1024;
 constexpr std::int64_t kQuotaDefault = std::int64_t{2} * 1024 * 1024 * 1024;
 
-// Flags of etcd that stand alone; all others take a value, after = or as the next word.
+// Boolean flags of etcd; all others take a value, after = or as the next word.
 const std::set<std::string_view>& BooleanFlags() {
   static const std::set<std::string_view> flags = {"unsafe-no-fsync",
                                                    "exit-with-parent",
@@ -111,8 +111,8 @@ bool IsAccepted(std::string_view flag) {
   return flags.contains(flag) || BooleanFlags().contains(flag) || flag.starts_with("experimental-");
 }
 
-// Flags of etcd that ask for something this program does not do; their defaults are accepted. A client that relies on
-// one of them must not believe that it is there.
+// Flags of etcd for unsupported features: only their defaults are accepted, so that no user relies on a missing
+// feature.
 Outcome<bool, std::string> CheckRefused(const std::string& name, const std::string& value) {
   static const std::map<std::string_view, std::set<std::string_view>> defaults = {
       {"auto-compaction-retention", {"0"}},

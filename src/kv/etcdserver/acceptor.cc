@@ -169,7 +169,7 @@ Result<std::unique_ptr<Acceptor>> Acceptor::Listen(Context& context, const std::
   impl->acceptor.open(endpoint.protocol(), error);
   if (!error && impl->path.empty()) impl->acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) impl->acceptor.bind(endpoint, error);
-  // Nobody can connect before it listens.
+  // Set before listen(), so that no client connects earlier.
   if (!error && !impl->path.empty() && ::chmod(impl->path.c_str(), S_IRUSR | S_IWUSR) != 0)
     error.assign(errno, boost::system::system_category());
   if (!error) impl->acceptor.listen(asio::socket_base::max_listen_connections, error);

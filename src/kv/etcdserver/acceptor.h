@@ -1,5 +1,5 @@
-// One port for gRPC and for the few plain HTTP questions that tools ask an etcd: /health, /readyz, /livez, /version.
-// The first bytes of a connection tell which it is: HTTP/2 goes to gRPC, anything else is answered here. Without TLS
+// One port for gRPC and for the few plain HTTP paths of an etcd that tools use: /health, /readyz, /livez, /version.
+// The first bytes of a connection decide: HTTP/2 goes to gRPC, anything else is answered here. Without TLS
 // only.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the services share. Internal to kv/etcdserver.
+// State shared by the gRPC services. Internal to kv/etcdserver.
 #pragma once
 
 #include <boost/asio/co_spawn.hpp>
@@ -16,7 +16,7 @@ namespace keelson::kv::etcdserver {
 
 namespace pb = ::etcdserverpb;
 
-// One member, whose identity is the same after every start.
+// One member with a fixed identity.
 constexpr std::uint64_t kClusterID = 0x6b65656c736f6e01;
 constexpr std::uint64_t kMemberID = 0x6b65656c736f6e02;
 constexpr std::uint64_t kRaftTerm = 2;

@@ -19,7 +19,7 @@ Error Invalid(const std::string& text) {
   return {.code = ErrorCode::kInvalidArgument, .message = reason == nullptr ? text : text + ": " + reason};
 }
 
-// gRPC would tell of unusable files in its log only, and then refuse every client.
+// gRPC would report unusable files in its log only, and then refuse every client.
 Result<void> CheckFiles(const Options& options) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free);
   ERR_clear_error();
@@ -45,7 +45,7 @@ using CertificatePtr = std::unique_ptr<X509, Freed<X509_free>>;
 
 void FreeChain(STACK_OF(X509) * chain) { sk_X509_pop_free(chain, X509_free); }
 
-// Whether the first certificate of the PEM text comes from an authority of the file. True when that cannot be told.
+// Whether the first certificate of the PEM text comes from an authority of the file. True if that is unknown.
 bool ComesFrom(std::string_view pem, const std::string& ca_file) {
   const std::unique_ptr<X509_STORE, Freed<X509_STORE_free>> authorities(X509_STORE_new());
   const std::unique_ptr<X509_STORE_CTX, Freed<X509_STORE_CTX_free>> check(X509_STORE_CTX_new());

@@ -1,4 +1,4 @@
-// Who may talk to a served store, and how: everybody on this machine without TLS, or holders of a certificate.
+// Server credentials of a served store: plain text on loopback, or TLS with client certificates.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -19,7 +19,7 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Options& 
 // The path of "unix:/path"; empty for other addresses.
 std::string_view UnixPath(std::string_view address);
 
-// "host:port", "[host]:port" without the brackets. kInvalidArgument when there is no port.
+// "host:port", "[host]:port" without the brackets. kInvalidArgument without a port.
 struct HostPort {
   std::string host;
   std::string port;

@@ -120,7 +120,7 @@ class MutualTLS : public ::testing::Test {
             .cert_file = certificates_.cert_file("server"),
             .key_file = certificates_.key_file("server")};
   }
-  // What a client gets that shows this certificate ("" for none).
+  // The result for a client with this certificate ("" for none).
   Result<Revision> Ask(const std::string& address, const std::string& cert_file, const std::string& key_file,
                        bool tls = true) {
     auto client = etcd::Open({.endpoints = {(tls ? "https://" : "http://") + address},
@@ -154,8 +154,8 @@ TEST_F(MutualTLS, ServesHoldersOfACertificateOnly) {
   EXPECT_FALSE(Ask(address, strangers.cert_file("stranger"), strangers.key_file("stranger")).ok());
 }
 
-// Every user of the API has a certificate of its client authority: such a one is no permission to read the store, also
-// when the authority came into the file later.
+// Every user of the API has a certificate of its client authority: it must not give access to the store, even if the
+// authority was added to the file later.
 TEST_F(MutualTLS, RefusesTheAuthoritiesOfTheAPI) {
   rocks::TempDir other;
   etcd::TestCertificates api(other.path());

@@ -53,7 +53,7 @@ Result<std::unique_ptr<Server>> Server::Start(Store& store, Options options) {
   // Clients ping: etcd's own send one every 30 s also without calls; some are quicker.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // Somebody else's port is an error, not shared.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // A port in use is an error, not shared.
   impl->server = builder.BuildAndStart();
   if (impl->server && !tls) {
     KS_TRY(impl->acceptor, Acceptor::Listen(impl->context, impl->context.options.address,

@@ -16,15 +16,15 @@ struct Options {
   // With all three: mutual TLS, with files that are read again when they change. Without, only a loopback address is
   // served.
   std::string ca_file;
-  // Clients with a certificate of these authorities are refused, whatever ca_file says: those of an API whose users
-  // must not get at its store.
+  // Clients with a certificate of these authorities are refused, whatever ca_file says: users of the API must not
+  // access its store.
   std::string refused_ca_file;
   std::string cert_file;
   std::string key_file;
   std::string name = "default";
-  std::vector<std::string> client_urls;  // told to who asks for members; the address when empty
+  std::vector<std::string> client_urls;  // reported by MemberList; the address if empty
   std::vector<std::string> peer_urls;
-  std::int64_t quota_bytes = 0;  // told by Status; beyond it the NOSPACE alarm is told
+  std::int64_t quota_bytes = 0;  // reported by Status; beyond it the NOSPACE alarm is reported
   std::function<Result<void>()>
       defragment;  // Maintenance.Defragment; without it there is nothing to do and it succeeds
 };

@@ -168,7 +168,7 @@ Awaitable<grpc::Status> DoAlarm(Context& context, const pb::AlarmRequest* in, pb
   auto status = co_await context.store.Status();
   if (!status.ok()) co_return etcdpb::ToStatus(status.error());
   SetHeader(out->mutable_header(), status->revision);
-  // The alarm is on as long as there is no space, and off by itself when there is again.
+  // The alarm is on while there is no space, and clears itself afterwards.
   const bool full = context.options.quota_bytes > 0 && status->db_size >= context.options.quota_bytes;
   if (full && in->action() == pb::AlarmRequest::GET) {
     auto* alarm = out->add_alarms();

@@ -6,7 +6,7 @@
 
 namespace keelson::kv::etcdserver {
 
-// What is called often goes in bytes: Range is answered without copying values (range_encoder.h), Put and Txn take them
+// Frequent calls are raw byte methods: Range responds without copying values (range_encoder.h), Put and Txn take values
 // out of their requests without copying.
 class KVService final
     : public pb::KV::WithRawCallbackMethod_Range<

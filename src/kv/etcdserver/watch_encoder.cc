@@ -8,7 +8,7 @@
 namespace keelson::kv::etcdserver {
 namespace {
 
-constexpr std::size_t kTableMin = 64;  // entries before those of nobody are looked for
+constexpr std::size_t kTableMin = 64;  // entries before unused ones are swept
 
 std::size_t MessageSize(std::size_t size) { return 1 + VarintSize(size) + size; }
 
@@ -45,7 +45,7 @@ std::shared_ptr<const Slices> SharedEvents::Encode(std::span<const Event> events
   const Revision first = events.front().kv.mod_revision;
   const Revision last = events.back().kv.mod_revision;
   std::lock_guard guard(mutex_);
-  // Responses hold whole revisions, so the first, the last and the number tell which events these are.
+  // Responses hold whole revisions, so the first, the last and the count identify the events.
   if (!encoded_ || first_ != first || last_ != last || count_ != events.size()) {
     encoded_ = std::make_shared<const Slices>(EncodeEvents(events));
     first_ = first;

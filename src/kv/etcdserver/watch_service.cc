@@ -69,14 +69,14 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     bool progress_notify = false;
     bool fragment = false;
     std::shared_ptr<SharedEvents> shared;
-    // Of the last write: whether it is under way, and who waits for its end. Guarded by the stream's mutex.
+    // State of the last write, and the waiter for its end. Guarded by the stream's mutex.
     bool writing = false;
     bool failed = false;
     async::Callback<bool> waiting;
   };
   struct Outgoing {
     grpc::ByteBuffer response;
-    async::Callback<bool> written;  // null: nobody waits
+    async::Callback<bool> written;  // null: no waiter
   };
   // A question of how far all watches are: answered when each has delivered everything up to `revision`.
   struct Progress {
@@ -92,7 +92,7 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     return {&slice, 1};
   }
 
-  // A client that asks without reading the answers is not listened to any more.
+  // Backpressure: requests of a client that does not read its answers are no longer read.
   void Answered() {
     std::lock_guard guard(mutex_);
     --requests_;
@@ -131,7 +131,7 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     WatchRequest request = etcdpb::FromPB(create);
     auto revision = co_await self->context_.store.CurrentRevision();
     const Revision now = revision.ok() ? *revision : 0;
-    if (request.start_revision <= 0) request.start_revision = now + 1;  // what `created` tells
+    if (request.start_revision <= 0) request.start_revision = now + 1;  // as reported by `created`
     std::int64_t id = create.watch_id();
     std::shared_ptr<Watch> watch = std::make_shared<Watch>();
     watch->progress_notify = create.progress_notify();
@@ -219,7 +219,8 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     co_return true;
   }
 
-  // Waits for the write before this one only, which is over when events come one by one: then nobody is woken for it.
+  // Waits for the write before this one only, which has ended when events come one by one: then no coroutine is woken
+  // for it.
   static Awaitable<bool> WriteBehind(std::shared_ptr<WatchStream> self, std::shared_ptr<Watch> watch,
                                      grpc::ByteBuffer response) {
     bool busy = false;
@@ -276,8 +277,8 @@ class WatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
     }
   }
 
-  // The watch has delivered everything up to `revision`. True when somebody asked for that; answers who waited for the
-  // last one.
+  // The watch has delivered everything up to `revision`. True if that was requested; answers the waiters for the last
+  // one.
   bool Reached(std::int64_t id, Revision revision) {
     bool asked = false;
     Revision answer = 0;

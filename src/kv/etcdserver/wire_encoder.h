@@ -14,7 +14,7 @@
 
 namespace keelson::kv::etcdserver {
 
-inline constexpr std::size_t kShareBytesMin = 512;  // smaller values are copied: a slice of their own costs more
+inline constexpr std::size_t kShareBytesMin = 512;  // smaller values are copied: a separate slice costs more
 inline constexpr std::size_t kPendingBytes = 16 * 1024;
 
 inline std::size_t VarintSize(std::uint64_t number) {

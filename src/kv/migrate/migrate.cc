@@ -110,7 +110,7 @@ Awaitable<Result<void>> Migration::Start() {
   report_.same_revisions = keys.empty() ? at_ <= revision : at_ < keys.front().first;
   KS_CO_RETURN_IF_ERROR(co_await (report_.same_revisions ? CopyAtOwnRevisions(keys) : CopyBeyond(keys)));
   report_.keys = static_cast<std::int64_t>(keys.size());
-  // What the target went through on the way is no history that anyone may watch.
+  // The target's intermediate revisions must not be watched as history.
   if (at_ > 1) KS_CO_RETURN_IF_ERROR(co_await to_.Compact(at_, false));
   options_.progress("copied " + Text(report_.keys) + " keys of revision " + Text(revision) +
                     (report_.same_revisions ? ", each at its own revision" : ", to revision " + Text(at_)));
@@ -255,7 +255,7 @@ Awaitable<Result<void>> Migration::CopyBeyond(const Revisions& keys) {
   co_return Result<void>();
 }
 
-// Each write of the scratch key is one revision; there is no other way to move a store's revision through its contract.
+// Each write of the scratch key is one revision; the contract has no other way to advance a store's revision.
 Awaitable<Result<void>> Migration::MoveTo(Revision revision) {
   const auto executor = co_await asio::this_coro::executor;
   while (at_ < revision) {

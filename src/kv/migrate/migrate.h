@@ -1,4 +1,4 @@
-// A store's contents moved to another store through the contract alone, while the source is in use: embedded to etcd,
+// Moves a store's contents to another store through the contract alone, while the source is in use: embedded to etcd,
 // etcd to embedded, or between two of a kind.
 //
 //   Start()    an empty target gets every key; a target that is already a copy is compared with the source and goes on
@@ -6,8 +6,8 @@
 //   Finish()   catches up with the source as it is then
 //
 // Revisions are kept where that is possible: a target younger than the source's oldest key is moved forward by writes
-// of a scratch key, and each key is written exactly when the target is at its revision. What a client holds as
-// resourceVersion then means the same afterwards. A target that is too far for that gets every key at a new revision
+// of a scratch key, and each key is written exactly when the target is at its revision. A resourceVersion that a client
+// holds then stays valid. A target that is too far for that gets every key at a new revision
 // beyond all of the source's: resourceVersions never go backwards, and clients list again.
 //
 // Thread safety: one coroutine at a time, all on one thread's executor, where it also has to be destroyed; Stop() from

@@ -105,7 +105,7 @@ TEST_F(Migrate, KeysKeepTheirRevisions) {
     EXPECT_EQ(report->leases, 1);
     EXPECT_EQ(*Await(to->CurrentRevision()), *Await(from->CurrentRevision()));
     ExpectSame(*from, *to, true);
-    // What clients watched before is too old; what they watch from now on goes on where it was.
+    // Watches from before are too old; watches from now on continue.
     auto old = to->Watch({.key = "/", .range_end = "0", .start_revision = report->from_revision - 1});
     EXPECT_EQ(Await(old->Next()).error().code, ErrorCode::kCompacted);
     EXPECT_EQ(Put(*to, "/next", "1"), report->from_revision + 1);
@@ -137,7 +137,7 @@ TEST_F(Migrate, TargetAheadGetsNewRevisionsBeyondTheSource) {
   for (const auto& [key, kv] : All(*to)) EXPECT_GT(kv.mod_revision, report->from_revision) << key;
 }
 
-TEST_F(Migrate, RefusesWhatIsNoCopy) {
+TEST_F(Migrate, RefusesATargetThatIsNotACopy) {
   auto from = memory::Open();
   Fill(*from, 10, false);
   auto to = memory::Open();

@@ -1,4 +1,4 @@
-// What keeps the store's changes. The meaning is in mvcc; a backend knows only records.
+// Persistence of the store's changes. MVCC semantics are in the store; a backend handles records only.
 // Thread safety: Pin, its View and GetSpace from any thread; all others by the writer thread.
 #pragma once
 
@@ -39,7 +39,7 @@ struct CommitBatch {
   bool empty() const { return records.empty() && leases.empty() && leases_removed.empty() && !compact; }
 };
 
-// Where a value is kept.
+// Location of a value.
 struct Location {
   Revision revision = 0;
   std::uint32_t sub = 0;
@@ -85,7 +85,7 @@ class Backend {
   virtual Result<void> CheckSpace(std::int64_t bytes) = 0;
   virtual Space GetSpace() = 0;
 
-  // After a Commit or Forget that failed: opens what was kept again, so that Load() tells it. May be tried again after
+  // After a failed Commit or Forget: reopens the files, so that Load() returns what was kept. May be tried again after
   // an error; readers get kUnavailable meanwhile.
   virtual Result<void> Reopen() = 0;
   // After Reopen() and Load(): drops `dead`, which may be younger than `last`, and keeps `batch`, which has no records.

@@ -116,7 +116,7 @@ void Core::Enqueue(std::unique_ptr<Task> task) {
       refused = ErrorCode::kTooManyRequests;
     } else {
       queue_.push_back(std::move(task));
-      if (queue_.size() > 1) return;  // The writer was told already.
+      if (queue_.size() > 1) return;  // The writer was notified already.
     }
   }
   if (refused) {
@@ -267,7 +267,7 @@ void Core::TrimSlice() {
     more = index.Trim(target, kTrimSliceChanges, dead);
   }
   KS_FAILPOINT("kv/compact/before-forget");
-  // What a store that failed could not drop is found by its recovery.
+  // Records that a failed store could not drop are found by recovery.
   if (backend && !dead.empty() && !failed_) {
     std::ranges::sort(dead, [](const Location& a, const Location& b) {
       return std::pair(a.revision, a.sub) < std::pair(b.revision, b.sub);

@@ -1,6 +1,6 @@
 // The store's state and its writer thread. Internal to mvcc; see store.h for the picture.
 // Locking: `lock` guards index, lessor, visible and compact. The writer thread alone changes them, so it reads them
-// without the lock and takes it exclusively to change them; everybody else reads them under the shared lock.
+// without the lock and takes it exclusively to change them; all other threads read them under the shared lock.
 #pragma once
 
 #include <algorithm>

@@ -73,7 +73,7 @@ void Index::Evict() {
       // The one before may have been made resident again for a watcher's previous value.
       if (version != versions.begin()) DropValue(*(version - 1));
     }
-    // A revision of several changes is evicted whole, so that `evicted_` tells the truth.
+    // A revision of several changes is evicted whole, so that `evicted_` is exact.
     if (at + 1 == history_.end() || (at + 1)->revision != at->revision) {
       evicted_ = at->revision;
     } else {

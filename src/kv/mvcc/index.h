@@ -3,7 +3,7 @@
 //   keys_     /a -> [ v3 v7 ]        history_   3:/a 5:/b 7:/a 8:/b(deleted)
 //             /b -> [ v5 x8 ]                   ^ front: the oldest revision a watch may start from
 //
-// Thread safety: none of its own. The writer thread alone changes it, under the store's lock; others read under the
+// Thread safety: external. The writer thread alone changes it, under the store's lock; others read under the
 // shared lock. Values stay here ("resident") up to a budget, the most recent ones; the rest is read from the backend.
 #pragma once
 
@@ -86,8 +86,8 @@ class Index {
   // While loading: the record becomes a version and part of history.
   void Load(const Record& record);
 
-  // Forgets up to `count` changes that nobody can reach once everything before `revision` is compacted, and tells where
-  // their values were. Returns false when nothing is left to forget.
+  // Drops up to `count` changes that are unreachable once everything before `revision` is compacted, and returns the
+  // locations of their values. Returns false when nothing is left to forget.
   bool Trim(Revision revision, std::size_t count, std::vector<Location>& dead);
   // Makes the value of a version resident, to be evicted with the version that follows it.
   void MakeResident(Version& version, SharedBytes value);

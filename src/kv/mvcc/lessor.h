@@ -1,5 +1,5 @@
-// Leases: what was granted, until when, and which keys hang on it.
-// Thread safety: none of its own; changed by the writer thread under the store's lock, read under the shared lock.
+// Leases: their TTLs, expiry times and attached keys.
+// Thread safety: external; changed by the writer thread under the store's lock, read under the shared lock.
 #pragma once
 
 #include <chrono>

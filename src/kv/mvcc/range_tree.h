@@ -1,5 +1,5 @@
 // Ranges of keys in an interval tree: which of them contain a key is found in O(log n) steps for each that does.
-// A treap ordered by (begin, end); every node knows the greatest end below it, so that subtrees that end before the key
+// A treap ordered by (begin, end); every node has the greatest end below it, so that subtrees that end before the key
 // are left out.
 //
 //            [/b, /k)  greatest end: open

@@ -1,8 +1,8 @@
 // Recovery in place, on the writer thread. A write that failed leaves the end of the backend's log unknown, so nothing
-// may be appended to it. The backend is opened again, which reads its log as a start does. What it has then is compared
-// with the index, which has exactly what was acknowledged: missing changes mean that the disk lost them, and the store
-// stays as it is; surplus changes are those of the commit that failed or of a compaction that was not finished, and are
-// dropped. So the store on disk is what readers saw all the time.
+// may be appended to it. The backend is opened again, which reads its log as a start does. Its records are then
+// compared with the index, which has exactly the acknowledged changes: missing changes mean that the disk lost them,
+// and the store stays as it is; surplus changes are those of the commit that failed or of a compaction that was not
+// finished, and are dropped. So the store on disk is what readers saw all the time.
 #include <algorithm>
 #include <map>
 
@@ -45,7 +45,7 @@ class Reconciler final : public LoadSink {
   }
   void OnCompact(Revision revision) override { compact_found_ = revision; }
 
-  // After everything was told. kCorrupt when something that was acknowledged is missing.
+  // Call after all records. kCorrupt if an acknowledged one is missing.
   Result<void> Finish() {
     std::size_t versions = 0;
     for (const auto& [key, all] : index_.keys()) versions += all.size();
@@ -102,7 +102,7 @@ void Core::Recover() {
     return;
   }
   Error error = std::move(recovered).error();
-  // What is missing does not come back by trying again.
+  // Lost records do not come back by a retry.
   recover_at_ = Now() + kRecoverEvery;
   if (error.code == ErrorCode::kCorrupt) recover_at_.reset();
   if (error.message == recover_error_) return;

@@ -11,7 +11,7 @@
 namespace keelson::kv::mvcc {
 namespace {
 
-constexpr const char* kEtcdVersion = "3.6.5";  // whose meaning this store has
+constexpr const char* kEtcdVersion = "3.6.5";  // whose semantics this store has
 
 bool PostProcessed(const RangeRequest& request) {
   return request.sort_order != SortOrder::kNone || request.min_mod_revision != 0 || request.max_mod_revision != 0 ||
@@ -25,7 +25,7 @@ bool WithinBounds(const RangeRequest& request, const KeyValue& kv) {
          (request.max_create_revision == 0 || kv.create_revision <= request.max_create_revision);
 }
 
-// Equal ones stand in the order of keys, whichever way the rest is sorted.
+// Equal ones are in the order of keys, whichever way the rest is sorted.
 bool Less(SortTarget target, const KeyValue& a, const KeyValue& b, bool descend) {
   const auto by = [&](const auto& left, const auto& right) {
     if (left == right) return a.key < b.key;
@@ -48,7 +48,7 @@ bool Less(SortTarget target, const KeyValue& a, const KeyValue& b, bool descend)
 
 }  // namespace
 
-// Answers once old versions are dropped, when it was asked to wait for that.
+// With `physical`, completes once old versions are dropped.
 class CompactTask final : public Task {
  public:
   CompactTask(Core& core, Revision revision, bool physical, async::Callback<Result<Revision>> done)

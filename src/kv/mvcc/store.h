@@ -1,12 +1,12 @@
-// A kv::Store inside this process: etcd's meaning in memory over a backend that keeps it.
+// A kv::Store inside this process: etcd's semantics in memory over a backend that persists it.
 //
 // clang-format off
 //   Txn, Compact, leases ──> queue ──> writer: apply to the index ─> one commit of all ─> publish ─> wake watchers, answer callers
 //   Range, Watch         ──> the index at the last published revision; values not in memory come from the backend, on a pool
 // clang-format on
 //
-// Nothing is visible to anybody before it is durable. After a commit failed the store refuses writes and still serves
-// reads; it tries to recover by itself once a second (recovery.cc).
+// No change is visible to any reader before it is durable. After a failed commit the store refuses writes and still
+// serves reads; it tries to recover by itself once a second (recovery.cc).
 #pragma once
 
 #include <chrono>
@@ -67,8 +67,8 @@ class EmbeddedStore final : public Store {
   Awaitable<Result<RangeResponse>> Range(RangeRequest request) override;
   std::optional<Revision> TryModRevision(std::string_view key) override;
   Awaitable<Result<TxnResponse>> Txn(TxnRequest request) override;
-  // The same for callers that are no coroutines. `done` is called once, by the writer thread or before this returns: it
-  // hands the answer on to another thread and does nothing else.
+  // The same for callers that are not coroutines. `done` is called once, by the writer thread or before this returns:
+  // it hands the answer on to another thread and does nothing else.
   void Txn(TxnRequest request, std::move_only_function<void(Result<TxnResponse>)> done);
   std::unique_ptr<Watcher> Watch(WatchRequest request) override;
   Awaitable<Result<Revision>> Compact(Revision revision, bool physical) override;

@@ -99,7 +99,7 @@ Result<bool> Core::Holds(const kv::Compare& compare) {
   return compare.target != kv::Compare::Target::kValue && HoldsFor(compare, Version());
 }
 
-// Which branch runs, for the transaction and those nested in what runs, depth first. All compares are made before
+// The chosen branch of the transaction and of those nested in it, depth first. All compares are made before
 // anything is applied.
 Result<void> Core::EvaluatePath(const TxnRequest& request, std::vector<bool>& path) {
   bool success = true;
@@ -121,7 +121,7 @@ Result<void> Core::CheckPath(const TxnRequest& request, bool success, std::vecto
   for (const Op& op : success ? request.success : request.failure) {
     switch (op.kind) {
       case Op::Kind::kRange:
-        // A negative revision is "now" to a range of its own, but compacted to one in a transaction, as etcd has it.
+        // A negative revision means "now" in a Range call, but kCompacted inside a transaction, as in etcd.
         if (op.range.revision < 0 && op.range.revision < compacting_) return MakeError(ErrorCode::kCompacted);
         KS_RETURN_IF_ERROR(ResolveRevision(op.range.revision, assigned_, compacting_));
         break;

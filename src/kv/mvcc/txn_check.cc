@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kOpOverheadBytes = 16;  // what tags, lengths and flags of one operation take on the wire, about
 
-// What the operations of one branch write.
+// Keys written by the operations of one branch.
 struct Writes {
   std::set<std::string_view> puts;
   std::vector<std::pair<std::string_view, std::string_view>> deletes;

@@ -1,4 +1,4 @@
-// What can be said about a request without looking at the store. etcd answers these before anything else.
+// Checks of a request that need no look at the store. etcd reports their errors before all others.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,7 @@ void HistoryWatcher::Append(const Change& change, Revision compact, WatchRespons
     bytes += version->value_size;
   }
   if (!request_.prev_kv || change.revision - 1 < compact)
-    return;                       // What was before a compaction is not told, as etcd does.
+    return;                       // Compacted previous values are left out, as in etcd.
   if (event.is_create()) return;  // Also when the same revision deleted it first.
   if (const Version* before = Index::Before(change.entry->second, change.revision)) {
     event.prev_kv = ToKeyValue(key, *before);

@@ -26,7 +26,7 @@ class HistoryWatcher final : public Watcher {
   enum class Found : std::uint8_t { kResponse, kNothing };
   // Takes what there is at the cursor and moves it on.
   Result<Found> Collect(WatchResponse& response, Missing& missing);
-  // Where the values of a response's events are: the version and the one before it. Valid under the lock only.
+  // The versions that hold the values of a response's events: each with the one before it. Valid under the lock only.
   using Sources = std::vector<std::pair<const Version*, const Version*>>;
   void Append(const Change& change, Revision compact, WatchResponse& response, std::size_t& bytes,
               Sources& sources) const;

@@ -1,6 +1,6 @@
-// Who waits for which keys. A watcher is a cursor into the store's history; nothing is queued for it.
+// Waiting watchers by key range. A watcher is a cursor into the store's history; nothing is queued for it.
 // Watchers of the same range share a group. A commit looks up the groups of each of its keys (range_tree.h) and wakes
-// those who wait there; all others cost nothing: a waiting watcher has seen everything published since it began to
+// their watchers; all others cost nothing: a waiting watcher has seen everything published since it began to
 // wait, so its cursor is moved when it is woken. Thread safety: its own mutex, taken after the store's lock. Publish()
 // under the store's exclusive lock.
 #pragma once
@@ -28,7 +28,7 @@ struct WatchGroup {
 };
 using WatchGroups = RangeTree<WatchGroup>;
 
-// The part of a watcher that the hub knows. Guarded by the hub's mutex; `next` belongs to the watcher while it does not
+// The hub's part of a watcher. Guarded by the hub's mutex; `next` belongs to the watcher while it does not
 // wait.
 struct WatchCursor {
   WatchGroups::Node* group = nullptr;
@@ -55,10 +55,10 @@ class WatchHub {
   bool TakeProgress(WatchCursor& cursor);
   bool canceled(WatchCursor& cursor);
 
-  // After `changes` were published: wakes whom they concern.
+  // After `changes` were published: wakes the watchers they concern.
   Wakes Publish(std::span<const Change> changes, Revision visible);
   Wakes Progress();  // the watchers with progress_notify
-  Wakes Close();     // everybody, for good
+  Wakes Close();     // all watchers, for good
   bool closed();
   bool has_prev_kv() const { return prev_kv_.load(std::memory_order_relaxed) > 0; }
 
@@ -69,7 +69,7 @@ class WatchHub {
 
   std::mutex mutex_;
   WatchGroups groups_;
-  Revision published_ = 0;  // the last revision that those who wait were woken for, or did not need
+  Revision published_ = 0;  // the last revision for which waiting watchers were woken, or that did not concern them
   std::atomic<std::size_t> prev_kv_{0};
   bool closed_ = false;
 };

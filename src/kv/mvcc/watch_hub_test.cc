@@ -31,7 +31,7 @@ class WatchHubTest : public ::testing::Test {
   Revision visible = 1;
 };
 
-TEST_F(WatchHubTest, WakesThoseWhomAChangeConcerns) {
+TEST_F(WatchHubTest, WakesMatchingWatchers) {
   Waiting pods(hub, "/pods/", PrefixEnd("/pods/"), 2);
   Waiting one(hub, "/pods/a", "", 2);
   Waiting nodes(hub, "/nodes/", PrefixEnd("/nodes/"), 2);

@@ -69,8 +69,8 @@ rocksdb::DBOptions MakeDBOptions(const Options& options) {
   db.create_if_missing = true;
   db.create_missing_column_families = true;
   db.paranoid_checks = true;
-  // A record torn by a crash ends the log. Whether something acknowledged was behind it is told by the folder's durable
-  // mark.
+  // A record torn by a crash ends the log. The folder's durable mark shows whether acknowledged records were behind
+  // it.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db.avoid_flush_during_recovery = true;
   db.max_total_wal_size = 4 * options.memtable_bytes;
@@ -106,8 +106,8 @@ rocksdb::ColumnFamilyOptions MakeFamilyOptions(const Options& options, const std
   return family;
 }
 
-// Values that are read together go into few large buffers: an allocation of its own for each, and the page faults of
-// fresh memory, cost more than reading them. A value that somebody keeps keeps its neighbours, too.
+// Values that are read together go into few large buffers: a separate allocation for each, and the page faults of
+// fresh memory, cost more than reading them. A value in use keeps its neighbours alive, too.
 class ChunkedValues {
  public:
   explicit ChunkedValues(std::size_t total) : left_(total) {}
@@ -223,7 +223,7 @@ Error Closed(const std::string& dir) {
           .message = "the store in " + dir + " is closed: it could not be opened again"};
 }
 
-// What is read while the store is being opened again.
+// The view during a reopen: every read fails.
 class ClosedView final : public mvcc::Backend::View {
  public:
   explicit ClosedView(std::string dir) : dir_(std::move(dir)) {}
@@ -289,8 +289,8 @@ Result<void> RocksBackend::OpenDB() {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   rocksdb::DBOptions db_options = MakeDBOptions(options_);
-  // The end of a log whose write failed may be lost with the power, and what is in later logs would not be read past
-  // the gap: everything goes into files before anything is acknowledged again.
+  // The end of a log whose write failed may be lost with the power, and later logs would not be read past the gap:
+  // everything goes into files before anything is acknowledged again.
   if (reopening_) db_options.avoid_flush_during_recovery = false;
   auto database = std::make_shared<Database>();
   // Without syncing the page cache is what keeps writes when the process is killed.
@@ -378,7 +378,7 @@ RocksBackend::~RocksBackend() {
   FlushBeforeClose();
   StopReclaim();
   if (!database()) return;
-  // A store that was found damaged must not be told afterwards to be as long as what is left of it.
+  // The durable mark of a damaged store must not be lowered to what is left of it.
   if (access_ == Access::kWrite && options_.sync && loaded_ && last_ > 0) folder_->WriteDurable(last_, true);
 }
 
@@ -472,7 +472,7 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
   if (!at->status().ok()) return FromStatus(at->status(), "reading the changes of " + options_.dir);
 
   if (!options_.sync && access_ == Access::kWrite) {
-    folder_->RemoveDurable();  // Without syncing nobody promised anything.
+    folder_->RemoveDurable();  // Without syncing no revision is guaranteed.
   } else if (const auto durable = folder_->ReadDurable(); durable && *durable > last_) {
     return Error{.code = ErrorCode::kCorrupt,
                  .message = fmt::format("store damaged: {} ends at revision {}, but revision {} was acknowledged",

@@ -191,7 +191,7 @@ TEST_F(Durability, SpaceComesBackAfterCompaction) {
   EXPECT_EQ(All(*store)->count, 10);
 }
 
-TEST_F(Durability, OpeningTellsItsProgress) {
+TEST_F(Durability, OpeningReportsItsProgress) {
   auto store = OpenAt(dir(), [](Options& options) { options.sync = false; });
   for (std::uint64_t i = 0; i < kProgressEvery + 1000; i += 100) {
     TxnRequest request;
@@ -328,7 +328,7 @@ TEST_F(Durability, FullDiskIsAnErrorAtTheStart) {
   EXPECT_EQ(All(*store)->count, 1);
 }
 
-TEST_F(Durability, InterruptedRestoreIsNoStore) {
+TEST_F(Durability, InterruptedRestoreIsRefused) {
   auto store = OpenAt(dir(), [](Options& options) { options.sync = false; });
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Put(*store, "/k" + std::to_string(i), std::string(100 * 1024, 'x')).ok());
   const std::string path = temp_.path() + "/snapshot";

@@ -166,7 +166,7 @@ TEST_F(Edges, WritesBetweenCommitAndPublicationAreNotSeenEarly) {
   Put("/a", "1");
   auto watch = store_->Watch({.key = "/a", .start_revision = 3});
   const AtFirstPass point("kv/commit/before-publish", [&] {
-    // Durable, but nobody was told: nobody sees it.
+    // Durable, but not acknowledged: not visible.
     RangeRequest request{.key = "/a"};
     auto answer = asio::co_spawn(elsewhere_.executor(0), store_->Range(std::move(request)), asio::use_future).get();
     EXPECT_EQ(answer->kvs.at(0).value.view(), "1");
@@ -228,7 +228,7 @@ TEST_F(Edges, SnapshotOutlivesCompactions) {
   auto restored = Open({.dir = temp_.path() + "/restored"});
   ASSERT_TRUE(restored.ok());
   EXPECT_EQ(All(**restored), before);
-  // What was kept for the snapshot is dropped now, and was never there for others' watches.
+  // Versions kept for the snapshot are dropped now, and were never visible to watches.
   auto watch = store_->Watch({.key = "/", .range_end = "0", .start_revision = then});
   EXPECT_EQ(Await(watch->Next()).error().code, ErrorCode::kCompacted);
   watch.reset();
@@ -301,7 +301,7 @@ std::string EventText(const WatchResponse& response) {
   return text;
 }
 
-TEST_F(Edges, UnreadableOldValueStopsNoChange) {
+TEST_F(Edges, UnreadableOldValueDoesNotBlockWrites) {
   Put("/put", "old");
   Put("/deleted", "old");
   auto watch = store_->Watch({.key = "/", .range_end = "0", .prev_kv = true});

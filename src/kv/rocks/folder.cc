@@ -59,7 +59,7 @@ Result<void> MakeFolder(const std::string& dir) {
   return {};
 }
 
-// Locks the open file, or closes it and says who has it.
+// Locks the open file, or closes it and reports the holder.
 Result<void> Lock(int lock, const std::string& dir) {
   if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return {};
   const bool taken = errno == EWOULDBLOCK;
@@ -98,7 +98,7 @@ Result<std::unique_ptr<Folder>> Folder::Take(const std::string& dir) {
 
 Result<std::unique_ptr<Folder>> Folder::TakeToRead(const std::string& dir) {
   int lock = ::open((dir + "/lock").c_str(), O_RDONLY | O_CLOEXEC);
-  // A copy of a store may come without the file; then nobody can have it.
+  // A copy of a store may come without the file; then no process holds it.
   if (lock < 0 && errno == ENOENT) lock = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock < 0) return SystemError("cannot open " + dir);
   KS_RETURN_IF_ERROR(Lock(lock, dir));
@@ -138,7 +138,7 @@ std::optional<Revision> Folder::ReadDurable() const {
 void Folder::WriteDurable(Revision revision, bool sync) {
   if (durable_ < 0) durable_ = ::open((dir_ + "/durable").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   const std::string text = DurableText(revision);
-  // It only ever claims less than what is true, so a write that fails is no harm.
+  // The mark is a lower bound, so a failed write does no harm.
   if (durable_ < 0 || ::pwrite(durable_, text.data(), text.size(), 0) < 0) return;
   if (sync) ::fdatasync(durable_);
 }
@@ -188,7 +188,7 @@ Result<void> Folder::FinishRestore() {
   KS_RETURN_IF_ERROR(SyncFolder(dir_));
   KS_RETURN_IF_ERROR(SyncFolder(dir_ + "/.."));
   std::error_code ignored;
-  std::filesystem::remove_all(restoring_path(), ignored);  // A rest of it beside a whole database is no harm.
+  std::filesystem::remove_all(restoring_path(), ignored);  // A remnant beside a complete database does no harm.
   return {};
 }
 

@@ -1,11 +1,11 @@
-// The data folder: who has it, and what of it is known to be durable.
+// The data folder: its lock, and its marker of durable revisions.
 //
 //   <dir>/lock      held while a process has the store; its text is that process's id
 //   <dir>/durable   a revision that was acknowledged; written now and then, so that a log that ends earlier is known to
-//   be damaged
+//                   be damaged
 //   <dir>/reserve   space for deletions on a full disk (rocks.h)
 //   <dir>/db/       RocksDB
-//   <dir>/db.restoring/   a restore that is under way or did not end; never opened as a store
+//   <dir>/db.restoring/   a restore in progress, or one that was interrupted; never opened as a store
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Folder {
  public:
   // Makes the folder when it is missing, and takes it. kInUse when another process has it.
   static Result<std::unique_ptr<Folder>> Take(const std::string& dir);
-  // The same for one who only reads: nothing is made or written.
+  // The same for readers: nothing is created or written.
   static Result<std::unique_ptr<Folder>> TakeToRead(const std::string& dir);
   ~Folder();
 

@@ -3,8 +3,8 @@
 //   column family   key                      bytes
 //   default         "format", "compact"      settings
 //                   'l' lease id (8)         ttl (8)
-//   changes         revision (8) sub (4)     what changed: kind, create revision, version, lease, size of the value,
-//   key values          revision (8) sub (4)     the value, when it is not empty
+//   changes         revision (8) sub (4)     kind, create revision, version, lease, size of the value, key
+//   values          revision (8) sub (4)     the value, if it is not empty
 //
 // Keys of changes and values only grow, so their files never overlap and RocksDB moves them down without rewriting
 // them; the changes alone, without the values, are read at start.

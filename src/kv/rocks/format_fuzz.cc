@@ -1,4 +1,4 @@
-// Whatever the disk gives back: a change is read or refused, and what is read is written and read again as the same.
+// Property: any bytes are parsed or refused, and a parsed change is written and parsed again as the same.
 #include <cstdint>
 #include <string>
 

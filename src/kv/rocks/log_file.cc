@@ -65,7 +65,7 @@ class LogFile final : public rocksdb::FSWritableFile {
     }
     return IOStatus::OK();
   }
-  // What is not synced need not survive the process.
+  // Unsynced bytes need not survive the process.
   IOStatus Flush(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
   IOStatus Sync(const IOOptions&, IODebugContext*) override {
     if (dirty_) {
@@ -111,11 +111,11 @@ class LogFile final : public rocksdb::FSWritableFile {
       const ssize_t written = PWrite(part, offset, durable_flag_ ? flags : 0);
       if (written < 0 && errno == EINTR) continue;
       if (written < 0 && errno == EOPNOTSUPP && durable_flag_ && flags != 0) {
-        durable_flag_ = false;  // Some file systems refuse the flag: Sync() syncs by a call of its own from now on.
+        durable_flag_ = false;  // Some file systems refuse the flag: Sync() calls fdatasync from now on.
         continue;
       }
       if (written < 0) return Failed("writing");
-      // What cannot be aligned any more would be refused with EINVAL.
+      // An unaligned rest would be refused with EINVAL.
       data += written;
       size -= static_cast<std::size_t>(written);
       offset += static_cast<std::uint64_t>(written);
@@ -165,7 +165,7 @@ class LogFile final : public rocksdb::FSWritableFile {
   std::size_t fill_ = 0;         // bytes in the buffer
   std::uint64_t allocated_ = 0;  // size of the file
   bool dirty_ = false;           // the buffer has what is not in the file
-  bool durable_flag_ = true;     // writes may be asked to be durable at once
+  bool durable_flag_ = true;     // writes may use RWF_DSYNC
   bool unsynced_ = false;        // the file has what may not be on disk
 };
 

@@ -16,7 +16,7 @@
 
 namespace keelson::kv::rocks {
 
-// `base` with such logs. Where a file cannot be written past the page cache, its log is `base`'s own.
+// `base` with such logs. If a file does not support direct I/O, its log is `base`'s own.
 std::shared_ptr<rocksdb::FileSystem> NewLogFileSystem(std::shared_ptr<rocksdb::FileSystem> base);
 
 }  // namespace keelson::kv::rocks

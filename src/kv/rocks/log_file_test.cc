@@ -64,7 +64,7 @@ TEST_F(LogFile, HoldsWhatWasSynced) {
   EXPECT_EQ(Contents(path_), want);
 }
 
-TEST_F(LogFile, SpaceIsThereBeforeItIsWritten) {
+TEST_F(LogFile, SpaceIsPreallocated) {
   auto log = Open("000001.log");
   if (std::filesystem::file_size(path_) == 0) GTEST_SKIP() << "this file system has no such logs";
   const auto append = [&](int times) {
@@ -80,7 +80,7 @@ TEST_F(LogFile, SpaceIsThereBeforeItIsWritten) {
   EXPECT_EQ(std::filesystem::file_size(path_), size);
 }
 
-// gVisor, for one, writes past the page cache but does not know RWF_DSYNC.
+// gVisor, for one, supports direct I/O but not RWF_DSYNC.
 TEST_F(LogFile, SyncsByACallWhereWritesCannotBeDurable) {
   std::atomic<int> refused{0};
   std::atomic<int> synced{0};
@@ -102,7 +102,7 @@ TEST_F(LogFile, SyncsByACallWhereWritesCannotBeDurable) {
   EXPECT_TRUE(Contents(path_).starts_with(want));
 }
 
-TEST_F(LogFile, OtherFilesAreTheBases) {
+TEST_F(LogFile, OtherFilesUseTheBaseFileSystem) {
   auto file = Open("000002.sst");
   ASSERT_TRUE(file->Append("abc", kOptions, nullptr).ok());
   ASSERT_TRUE(file->Flush(kOptions, nullptr).ok());

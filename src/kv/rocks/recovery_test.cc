@@ -303,7 +303,7 @@ TEST_F(Recovery, WritesGoOnWhenSpaceIsBack) {
   EXPECT_TRUE(Check(dir_).ok());
 }
 
-// A small file system of its own while it lives; null where that is not allowed.
+// Mounts a small file system; null if that is not permitted.
 class SmallFileSystem {
  public:
   static std::unique_ptr<SmallFileSystem> Mount(const std::string& path, const std::string& size) {

@@ -32,7 +32,7 @@ class RocksHarness final : public Harness {
     options.clock = &clock_;
     options.dir = dir_.path();
     options.resident_bytes_max = resident_bytes_max_;
-    options.sync = false;  // A hundred stores a second; what is durable has tests of its own.
+    options.sync = false;  // A hundred stores a second; durability has separate tests.
     auto store = Open(std::move(options));
     ASSERT_TRUE(store.ok()) << store.error().message;
     store_ = *std::move(store);

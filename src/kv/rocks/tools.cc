@@ -33,7 +33,7 @@ class Checker final : public mvcc::LoadSink {
     report.revision = record.revision;
     sub_ = record.sub;
     Latest& latest = keys_[std::string(record.key)];
-    // What is older than the compaction may have lost its predecessors.
+    // Changes older than the compaction may have lost their predecessors.
     if (latest.known && record.create != 0 && record.create != record.revision && latest.create != record.create) {
       Fail(fmt::format("change {}.{} of a key does not continue the change before it", record.revision, record.sub));
     }

@@ -27,8 +27,8 @@ using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 Result<CheckReport> Check(const std::string& dir, const Progress& progress = nullptr);
 
 // Makes a new store in `dir` (which must not hold one) from a snapshot file. Every key keeps its value, its revisions
-// and its lease; the store goes on at the snapshot's revision, and everything before is compacted. There is no store in
-// `dir` before it is whole: after a restore that failed or was killed the folder is refused until it is repeated.
+// and its lease; the store goes on at the snapshot's revision, and everything before is compacted. `dir` has no store
+// before the restore is complete: after a restore that failed or was killed the folder is refused until it is repeated.
 Result<CheckReport> Restore(const std::string& snapshot_path, const std::string& dir,
                             const Progress& progress = nullptr);
 

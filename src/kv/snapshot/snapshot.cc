@@ -19,8 +19,8 @@ namespace {
 //   'l' id (8) ttl (8)                                                     one for each lease, before its keys
 //   'k' create (8) mod (8) version (8) lease (8) size (4) key size (4) value   one for each key, by key
 //   'e' leases (8) keys (8)
-//   zeros to a multiple of 512
-//   SHA-256 of all before it (32)          so that etcdctl accepts the file's size
+//   zeros to a multiple of 512                                             so that etcdctl accepts the file's size
+//   SHA-256 of all before it (32)
 constexpr std::string_view kMagic = "KEELSNP1";
 constexpr std::size_t kBlockBytes = 512;
 constexpr std::size_t kDigestBytes = 32;

@@ -1,5 +1,5 @@
 // The contents of a store at one revision as a stream of bytes, with a checksum at its end. Works on any kv::Store,
-// while it is used. Keys keep their values, leases and all revisions of their own; the history before is not part of
+// while it is used. Keys keep their values, leases and revisions; older history is not part of
 // it.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace keelson::kv::snapshot {
 
 constexpr std::int64_t kPageKeys = 500;
-constexpr std::int64_t kEndedLeaseTTL = 1;  // seconds; of a lease whose keys are in the snapshot, but which had ended
+constexpr std::int64_t kEndedLeaseTTL = 1;  // seconds; of an expired lease whose keys are in the snapshot
 
 struct Info {
   Revision revision = 0;  // what the snapshot is of

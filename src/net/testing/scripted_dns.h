@@ -1,4 +1,4 @@
-// A DNS server that says what a test tells it to: addresses, no such name, or nothing at all. One thread, UDP on
+// A scripted DNS server: addresses, no such name, or nothing at all. One thread, UDP on
 // 127.0.0.1 and a port of the system's choice.
 // Thread safety: the Script runs on the server's thread. Ownership: the destructor ends it and waits.
 #pragma once

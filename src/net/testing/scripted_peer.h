@@ -68,7 +68,7 @@ class ScriptedPeer {
   std::shared_ptr<void> tls_context_;
 };
 
-// A port on 127.0.0.1 where nobody listens.
+// A port on 127.0.0.1 without a listener.
 std::uint16_t RefusingPort();
 
 }  // namespace keelson::net::testing

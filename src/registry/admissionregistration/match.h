@@ -1,4 +1,4 @@
-// What webhooks, policies and bindings say about the requests they are for.
+// Validation of the match criteria of webhooks, policies and bindings.
 #pragma once
 
 #include "registry/strategy.h"

@@ -53,7 +53,7 @@ void PrepareForUpdate(const Call& call, Value object, Value old) {
   object.EnsureMap(call.arena, "metadata").Set(call.arena, "generation", old["metadata"]["generation"].as_int() + 1);
 }
 
-// What an old object that does not comply may keep.
+// Ratcheting: rules that are not applied to unchanged parts of an old object.
 struct Options {
   bool ignore_match_conditions = false;
   bool require_no_side_effects = true;

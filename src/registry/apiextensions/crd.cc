@@ -73,8 +73,8 @@ void PrepareForUpdate(const Call& call, Value object, Value) { RecordStorageVers
 
 // ---- Validation
 
-// Per-version parts that are the same in all versions stand once, at the top, in the form that is checked; so errors in
-// them do too.
+// Per-version parts that are the same in all versions are hoisted to the top in the validated (internal) form; errors
+// have those paths.
 struct Hoisted {
   bool schema = true;
   bool subresources = true;
@@ -99,7 +99,7 @@ Hoisted HoistedParts(const Value& versions) {
 struct Options {
   bool require_schema = true;
   bool require_recognized_review_version = true;
-  bool require_valid_ca_bundle = false;  // of an established definition whose bundle was valid
+  bool require_valid_ca_bundle = false;  // ratcheting: the old definition's bundle was valid
 };
 
 bool HasStatus(const Value& version) { return !version["subresources"]["status"].is_null(); }
@@ -271,7 +271,7 @@ void ValidateNames(const Value& names, const FieldPath& path, FieldErrors& error
   each("categories");
 }
 
-// An absent bundle stands for the system's roots.
+// An absent bundle means the system's roots.
 bool HasValidCABundle(const Value& client) {
   const std::string_view text = client["caBundle"].as_string();
   std::string pem(text.size() / 4 * 3 + 3, '\0');
@@ -476,7 +476,7 @@ void ValidateMetadata(const Value& object, FieldErrors& errors) {
   const FieldPath metadata("metadata");
   FieldErrors plain;
   ValidateMeta(object, false, validation::NameIsDNSSubdomain, plain, false);
-  // The mismatch stands behind what is wrong with the text of the same name.
+  // The mismatch is reported after the field's format errors.
   for (const std::string_view field : {"generateName", "name"}) {
     const std::string_view name = object["metadata"][field].as_string();
     const std::string field_path = metadata.Child(field).ToString();

@@ -58,11 +58,11 @@ std::vector<object::Member> Sorted(const Value& map) {
 
 bool HasLineBreak(std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; }
 
-// What a part of the schema inherits from where it stands.
+// Context that a part of the schema inherits.
 struct Context {
   bool is_root = false;
   bool inside_metadata = false;
-  std::string forbidden_defaults;  // why defaults may not stand here; "" when they may
+  std::string forbidden_defaults;  // why defaults are forbidden here; "" if allowed
   bool rule_texts = true;          // rules are checked here; false: they are compiled, with all their checks
   int depth = 0;
 };
@@ -122,7 +122,7 @@ void ValidateListMap(const Value& schema, const FieldPath& path, FieldErrors& er
   }
 }
 
-// Items of sets and maps are there and can be told apart.
+// Items of sets and maps must be non-nullable and comparable.
 void ValidateKeysOfSetsAndMaps(const Value& schema, const FieldPath& path, FieldErrors& errors) {
   const std::string_view list_type = schema["x-kubernetes-list-type"].as_string();
   const Value items = schema["items"];
@@ -296,7 +296,7 @@ void ValidateNode(const Value& schema, const Context& context, const FieldPath& 
     if (context.rule_texts) {
       ValidateRuleText(rule, schema, at, errors);
     } else if (rule["reason"].is_string() && rule["reason"].as_string().empty()) {
-      ValidateReason(rule, at, errors);  // a compiled schema does not tell "" from absent
+      ValidateReason(rule, at, errors);  // a compiled schema does not distinguish "" from absent
     }
   }
 }
@@ -343,7 +343,7 @@ void ValidateDefaultRules(base::Arena& arena, const Value& value, const Value& s
   }
 }
 
-// Defaults must be valid by the schema they stand in, and pruned. `node` is the same place of the compiled schema as
+// Defaults must be valid by their schema, and pruned. `node` is the same place of the compiled schema as
 // `schema`; `embedded`: its apiVersion, kind and metadata are those of a resource.
 void ValidateDefaults(base::Arena& arena, const Value& schema, structural::Node node, schema::structural::Pool& pool,
                       bool root, bool inside_metadata, const FieldPath& path, FieldErrors& errors) {
@@ -403,7 +403,7 @@ void ValidateRules(structural::Node root, const FieldPath& path, FieldErrors& er
   }
 }
 
-// Why upstream cannot make a structural schema of it at all; the forbidden fields themselves are told elsewhere.
+// The error of upstream's NewStructural; the forbidden fields themselves are reported elsewhere.
 std::string UnsupportedField(const Value& schema, int depth) {
   if (!schema.is_map() || depth >= kSchemaDepthMax) return {};
   const auto unsupported = [](std::string_view field) {

@@ -1,5 +1,5 @@
-// The rules for an OpenAPI v3 schema in a CustomResourceDefinition: what may stand in it, that it is structural, and
-// that its defaults fit. Schemas are Values of JSONSchemaProps: `items` is a schema or a list of them,
+// The rules for an OpenAPI v3 schema in a CustomResourceDefinition: its allowed keywords, that it is structural, and
+// that its defaults are valid. Schemas are Values of JSONSchemaProps: `items` is a schema or a list of them,
 // `additionalProperties` a schema or a bool.
 #pragma once
 
@@ -29,7 +29,7 @@ void ValidateStructural(const Value& schema, const FieldPath& path, FieldErrors&
 // The schema as JSON of upstream's internal type, which errors show.
 std::string InternalSchemaJSON(const Value& schema);
 
-// Follows a path like .spec.a or .metadata.labels['x'] through properties. The error is why it leads nowhere.
+// Follows a path like .spec.a or .metadata.labels['x'] through properties. The error says why it does not resolve.
 struct FieldPathResult {
   std::string problem;
   Value schema;      // of what it leads to

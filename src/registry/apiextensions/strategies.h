@@ -8,7 +8,7 @@
 
 namespace keelson::registry {
 std::span<const Strategy> ApiextensionsStrategies();
-// The strategy of a row whose kind needs more than the row: definitions are not deleted before their instances are, a
-// finalizer holds them back. Null for rows of other kinds.
+// The strategy of a kind with deletion logic: a finalizer holds definitions until their instances are deleted. Null for
+// rows of other kinds.
 std::shared_ptr<const RESTStrategy> StatefulStrategy(const Strategy& row);
 }  // namespace keelson::registry

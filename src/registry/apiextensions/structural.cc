@@ -1,5 +1,5 @@
-// Structural schemas: every field has a type of its own, and what stands inside allOf, anyOf, oneOf and not only
-// narrows it.
+// Structural schemas: every field has a type, and allOf, anyOf, oneOf and not only narrow
+// it.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ Value AdditionalSchema(const Value& schema) {
   return schema["additionalProperties"].is_map() ? schema["additionalProperties"] : Value();
 }
 
-// anyOf: [{type: integer}, {type: string}], the one form in which types may stand there.
+// anyOf: [{type: integer}, {type: string}], the only form in which types are allowed there.
 bool IsIntOrString(const Value& any_of) {
   if (any_of.size() != 2) return false;
   const Value first = any_of[std::size_t{0}];
@@ -65,7 +65,7 @@ void ValidateValueValidation(const Value& schema, bool skip_any_of, bool skip_fi
   }
 }
 
-// What may not be said inside a combination, and how the message words what it must be.
+// Keywords forbidden inside a combination, and their message.
 struct ForbiddenField {
   std::string_view name;
   std::string_view must_be;
@@ -212,7 +212,7 @@ void ValidateCompleteness(const Value& validation, const Value& schema, int dept
 
 void ValidateNestedCompleteness(const Value& nested, const Value& schema, int depth, const FieldPath& schema_path,
                                 const FieldPath& nested_path, FieldErrors& errors) {
-  if (!nested.is_map() || depth >= kSchemaDepthMax) return;  // Too deep was told by the invariants.
+  if (!nested.is_map() || depth >= kSchemaDepthMax) return;  // The invariants report excessive depth.
   if (!schema.is_map()) {
     errors.push_back(Required(schema_path, "because it is defined in " + nested_path.ToString()));
     return;

@@ -23,7 +23,7 @@ void SetDefaults(base::Arena& arena, Value object) {
   if (Value service = object["spec"]["service"]; service.is_map()) Default(arena, service, "port", 443);
 }
 
-// What is served here is available from the start.
+// Local APIServices are available from the start.
 void PrepareForCreate(const Call& call, Value object, Value) {
   base::Arena& arena = call.arena;
   Value status = Value::Map(arena, 1);
@@ -46,7 +46,7 @@ void PrepareForStatusUpdate(const Call& call, Value object, Value old) {
   }
 }
 
-// The name is version and group; the rule needs the spec, so it stands here and not in a name rule.
+// The name is version and group; the rule needs the spec, so it is here and not in a name rule.
 void ValidateNames(const Value& object, FieldErrors& errors) {
   const Value spec = object["spec"];
   const std::string wanted = std::string(spec["version"].as_string()) + "." + std::string(spec["group"].as_string());

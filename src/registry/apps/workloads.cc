@@ -163,7 +163,7 @@ void PrepareDeployment(const Call& call, Value object, Value old) {
     Value metadata = object["metadata"];
     return metadata.Set(call.arena, "generation", Value(1));
   }
-  // Annotations too: controllers of old were told with them.
+  // Annotations count too, as upstream: old controllers were configured with them.
   const bool same_annotations =
       validation::SemanticEqual(object["metadata"]["annotations"], old["metadata"]["annotations"]);
   if (!same_annotations || !SemanticEqual(object["spec"], old["spec"], schema::types::apps_v1::kDeploymentSpec))
@@ -393,7 +393,7 @@ void DaemonSetRow(Arena& arena, const base::Clock& clock, Value object, Value ce
 
 namespace {
 
-// What upstream prints of a runtime object is its JSON.
+// Upstream prints a runtime object as its JSON.
 std::string RawText(Value data) { return data.is_raw() ? object::ToJSON(data) : "null"; }
 
 }  // namespace

@@ -29,8 +29,8 @@ void ValidateTokenRequest(const Call&, Value object, Value, FieldErrors& errors)
 }
 
 constexpr std::string_view kGroup = "authentication.k8s.io";
-// TokenReview and SelfSubjectReview have no field rules: a missing token is a bad request, told by who answers the
-// review.
+// TokenReview and SelfSubjectReview have no field rules: a missing token is a 400 from the review's
+// handler.
 constexpr Strategy kStrategies[] = {
     {.group = kGroup,
      .kind = "TokenRequest",

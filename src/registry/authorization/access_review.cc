@@ -30,7 +30,7 @@ void ValidateRequirement(const Value& requirement, bool label, const FieldPath& 
   } else if (op == "Exists" || op == "DoesNotExist") {
     if (!values.empty())
       errors.push_back(Forbidden(values_path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
-  }  // Operators unknown here may be known to the authorizer that is asked.
+  }  // Unknown operators are left to the authorizer.
   if (!label) return;
   validation::ValidateLabelName(key, path.Child("key"), errors);
   std::int64_t index = 0;

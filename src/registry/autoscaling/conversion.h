@@ -1,9 +1,9 @@
-// autoscaling/v1 knows one CPU target; what else v2 can say travels through v1 in annotations, as JSON:
+// autoscaling/v1 has one CPU target; the other fields of v2 are kept in v1 as annotations, in JSON:
 //   autoscaling.alpha.kubernetes.io/metrics          the other metrics, in the shape of the old v2beta1
 //   autoscaling.alpha.kubernetes.io/current-metrics  all statuses, likewise
-//   autoscaling.alpha.kubernetes.io/behavior         the behaviour, with Go's field names (upstream writes its internal
-//   type) autoscaling.alpha.kubernetes.io/conditions       the conditions
-// They are made on the way to v1 and used up on the way back; what does not parse is ignored, as upstream does.
+//   autoscaling.alpha.kubernetes.io/behavior         the behaviour, with Go's field names of the internal type
+//   autoscaling.alpha.kubernetes.io/conditions       the conditions
+// Conversion to v1 writes them and conversion back removes them; unparsable ones are ignored, as upstream does.
 #pragma once
 
 #include "base/arena.h"
@@ -11,7 +11,7 @@
 
 namespace keelson::registry {
 
-// What an autoscaler goes by where it has no metrics.
+// The default metric of an autoscaler without metrics: CPU utilization.
 inline constexpr std::int64_t kDefaultCPUUtilization = 80;
 Value CPUMetric(base::Arena& arena, const Value& utilization);  // v2's form
 

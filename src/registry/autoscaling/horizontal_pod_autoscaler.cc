@@ -346,8 +346,8 @@ void ValidateHPAStatusUpdate(const Call&, Value object, Value old, FieldErrors& 
 std::string QuantityText(const Value& value) { return value.is_null() ? "<nil>" : QuantityOf(value).ToString(); }
 std::string PercentText(const Value& value) { return std::to_string(value.as_int()) + "%"; }
 
-// "cpu: 3%/80%" of a resource, "3/10" or "3/10 (avg)" of the others. `current` is null where there is no status of the
-// same place.
+// "cpu: 3%/80%" of a resource, "3/10" or "3/10 (avg)" of the others. `status` is null if there is none at the same
+// index.
 std::string MetricText(const Value& metric, const Value& status) {
   const auto* const source = std::ranges::find(kSources, metric["type"].as_string(), &Source::type);
   if (source == std::end(kSources)) return "<unknown type>";

@@ -15,7 +15,7 @@ namespace {
 
 struct Bounds {
   std::uint64_t min, max;
-  std::span<const std::string_view> names;  // the first stands for `min`
+  std::span<const std::string_view> names;  // the first means `min`
 };
 
 constexpr std::string_view kMonths[] = {"jan", "feb", "mar", "apr", "may", "jun",

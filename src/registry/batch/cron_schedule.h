@@ -7,7 +7,7 @@
 
 namespace keelson::registry::batch {
 
-// What is wrong with a schedule; "" when nothing is.
+// The error in a cron schedule; "" if it is valid.
 std::string CronScheduleProblem(std::string_view schedule);
 
 }  // namespace keelson::registry::batch

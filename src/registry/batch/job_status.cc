@@ -1,4 +1,4 @@
-// What may be written into a job's status. Most rules are asked only when the fields they concern change.
+// Validation of a job's status. Most rules apply only to changed fields.
 #include "base/strings.h"
 #include "object/time.h"
 #include "registry/batch/jobs.h"

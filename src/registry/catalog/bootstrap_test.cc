@@ -1,5 +1,5 @@
-// What a server makes by itself, against recordings of what one made; and every such object passes its kind's own
-// rules.
+// Bootstrap objects equal the recorded ones of kube-apiserver, and every one passes its kind's
+// validation.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Versions that are served only when --runtime-config asks for them, as the hub sees them.
+// Conversion to the hub of versions that are served only with --runtime-config.
 #include "registry/catalog/conversion.h"
 
 #include <gtest/gtest.h>

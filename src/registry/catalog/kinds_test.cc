@@ -1,5 +1,5 @@
-// Tables per kind: what is refused and how it is told, what defaults make of a minimal object, what an update may not
-// change, warnings, and that rows have the columns the tables say. Recordings cover the rest where they are at hand
+// Tables per kind: validation errors, defaults of a minimal object, immutable fields, warnings, and that rows have the
+// columns of the tables. Recordings cover the rest where they are at hand
 // (registry/testing).
 #include <gtest/gtest.h>
 
@@ -478,8 +478,8 @@ TEST(Kinds, Updates) {
        {"spec: Invalid value: "
         R"({"Attacher":"d.x","Source":{"PersistentVolumeName":null,"InlineVolumeSpec":{"Capacity":null,"GCEPersistentDisk":null,"AWSElasticBlockStore":null,"HostPath":null,"Glusterfs":null,"NFS":null,"RBD":null,"Quobyte":null,"ISCSI":null,"FlexVolume":null,"Cinder":null,"CephFS":null,"FC":null,"Flocker":null,"AzureFile":null,"VsphereVolume":null,"AzureDisk":null,"PhotonPersistentDisk":null,"PortworxVolume":null,"ScaleIO":null,"Local":null,"StorageOS":null,"CSI":{"Driver":"d.x","VolumeHandle":"h","ReadOnly":false,"FSType":"","VolumeAttributes":null,"ControllerPublishSecretRef":null,"NodeStageSecretRef":null,"NodePublishSecretRef":null,"ControllerExpandSecretRef":null,"NodeExpandSecretRef":null},"AccessModes":["ReadWriteOnce"],"ClaimRef":null,"PersistentVolumeReclaimPolicy":"","StorageClassName":"","MountOptions":null,"VolumeMode":null,"NodeAffinity":null,"VolumeAttributesClassName":null}},"NodeName":"n"})"
         ": field is immutable"}},
-      // An expression's key may become empty: only that it is empty is told (twice here, once
-      // in an answer).
+      // An expression's key may become empty: only that it is empty is reported (twice here, once in a
+      // response).
       {"/api/v1/persistentvolumes/a",
        R"({"metadata":{"name":"a"},"spec":{"capacity":{"storage":"1"},"accessModes":["ReadWriteOnce"],"nfs":{"server":"s","path":"/"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"Exists"}]}]}}}})",
        R"({"metadata":{"name":"a"},"spec":{"capacity":{"storage":"1"},"accessModes":["ReadWriteOnce"],"nfs":{"server":"s","path":"/"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"","operator":"Exists"}]}]}}}})",
@@ -578,7 +578,7 @@ TEST(Kinds, Warnings) {
   }
 }
 
-// A kind has a row of its own exactly when its table is not the default one, with as many cells as columns.
+// A kind has a row function exactly when its table is not the default one, with as many cells as columns.
 TEST(Kinds, RowsFitTheirColumns) {
   base::Arena arena;
   for (const schema::Package* package : schema::Packages()) {

@@ -115,7 +115,7 @@ std::vector<std::size_t> IndicesOf(const Value& object, std::string_view type) {
 void PreserveConditions(const Call& call, Value object, const Value& old, std::string_view type) {
   const auto before = IndicesOf(old, type);
   const auto now = IndicesOf(object, type);
-  if (before.size() != now.size()) return;  // Added or removed: validation tells.
+  if (before.size() != now.size()) return;  // Added or removed: validation reports it.
   const auto conditions = object["status"]["conditions"].items();
   const auto old_conditions = old["status"]["conditions"].items();
   for (std::size_t i = 0; i < now.size(); ++i) conditions[now[i]] = old_conditions[before[i]].Clone(call.arena);
@@ -146,7 +146,7 @@ void PrepareForApproval(const Call& call, Value object, Value old) {
 struct Options {
   bool setting_approval = false;
   bool setting_certificate = false;
-  // What the old object already has may stay.
+  // Ratcheting: violations that the old object already has are accepted.
   bool both_approved_and_denied = false;
   bool legacy_signer = false;
   bool duplicate_condition_types = false;

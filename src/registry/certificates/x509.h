@@ -1,4 +1,4 @@
-// What the rules need to know of certificates and requests; the parser stays behind this header.
+// Fields of X.509 certificates and requests that validation needs; hides the parser.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace keelson::registry {
 
-// Why `pem` is no certificate request with a valid signature of its own key; empty when it is one.
+// The error if `pem` is not a certificate request with a valid self-signature; empty if it is.
 std::string CertificateRequestProblem(std::string_view pem);
-// Why `pem` is no chain of certificates: one CERTIFICATE block or more, without headers. Nothing at all is fine.
+// The error if `pem` is not a certificate chain: one CERTIFICATE block or more, without headers. Empty text is valid.
 std::string CertificateChainProblem(std::string_view pem);
 
 }  // namespace keelson::registry

@@ -61,7 +61,7 @@ std::optional<Version> ParseVersion(std::string_view text) {
   return version;
 }
 
-// Numbers stand before words, and count by value.
+// Semver pre-release order: numbers before words, compared by value.
 bool IdentifierLess(std::string_view a, std::string_view b) {
   const bool a_number = IsNumber(a), b_number = IsNumber(b);
   if (a_number != b_number) return a_number;

@@ -14,7 +14,7 @@ constexpr std::string_view kImmutable = "field is immutable when `immutable` is 
 constexpr std::string_view kNamespaceNameLabel = "kubernetes.io/metadata.name";
 constexpr std::string_view kStandardFinalizers[] = {"kubernetes", "orphan", "foregroundDeletion"};
 
-// The length of the bytes that a base64 text stands for.
+// The decoded length of a base64 text.
 std::size_t Base64Size(std::string_view text) {
   std::size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
@@ -24,7 +24,7 @@ std::size_t Base64Size(std::string_view text) {
 bool Unfreezes(Value object, Value old) { return Bool(old, "immutable") && !Bool(object, "immutable"); }
 
 // Data maps are compared as Go's reflect.DeepEqual does after decoding: an absent one equals an empty one only for
-// config maps' data, which defaulting makes non-nil; clients cannot tell the difference.
+// config maps' data, which defaulting makes non-nil; clients cannot see the difference.
 bool SameData(Value a, Value b) { return a == b || (a.empty() && b.empty()); }
 
 void CheckFinalizer(std::string_view name, const FieldPath& path, FieldErrors& errors) {

@@ -9,7 +9,7 @@
 
 namespace keelson::registry::core {
 
-// What rules of one container need to know about its pod.
+// Facts of the pod that validation of one container needs.
 struct PodFacts {
   const PodOptions& options;
   std::map<std::string, Value, std::less<>> volumes;  // those without errors

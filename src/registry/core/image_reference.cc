@@ -18,7 +18,7 @@ bool IsLower(std::string_view text) {
   return std::ranges::none_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
 }
 
-// "nginx" is "docker.io/library/nginx": a first part without a dot or port that is not localhost is no registry.
+// "nginx" is "docker.io/library/nginx": a first part without a dot or port that is not localhost is not a registry.
 std::string Normalized(std::string_view image) {
   const std::size_t slash = image.find('/');
   const std::string_view first = image.substr(0, std::min(slash, image.size()));
@@ -33,8 +33,8 @@ std::string Normalized(std::string_view image) {
 }  // namespace
 
 bool PullsLatest(std::string_view image) {
-  // What has another tag and no digest pulls something else, or is no reference; either way the pattern decides
-  // nothing.
+  // Another tag without a digest: not "latest" or not a reference, so the pattern need not
+  // run.
   const std::size_t colon = image.rfind(':');
   if (colon != std::string_view::npos && image.find('@') == std::string_view::npos &&
       image.find('/', colon) == std::string_view::npos && image.substr(colon + 1) != "latest") {

@@ -5,7 +5,7 @@
 
 namespace keelson::registry::core {
 
-// Is "latest" what this reference pulls: tagged so, or neither tagged nor with a digest? False for what is no
+// Whether the reference pulls "latest": by its tag, or without tag and digest. False for text that is not a
 // reference.
 bool PullsLatest(std::string_view image);
 

@@ -1,4 +1,4 @@
-// What a container mounts: volumes as directories, and as block devices.
+// Volume mounts of a container: volumes as directories, and as block devices.
 #include "registry/core/containers.h"
 #include "registry/core/paths.h"
 

@@ -83,7 +83,7 @@ void BumpGeneration(const Call& call, Value pod, Value old) {
   metadata.Set(call.arena, "generation", Value(Int(old["metadata"], "generation") + 1));
 }
 
-// What a client of a narrow subresource says about metadata does not count.
+// Metadata changes through a narrow subresource are ignored.
 void ResetMetadata(const Call& call, Value pod, Value old) {
   Value metadata = pod["metadata"];
   for (const std::string_view key :
@@ -168,7 +168,7 @@ void PreparePodForStatusUpdate(const Call& call, Value pod, Value old) {
   DropDisabledStatusFields(call, status, old["status"]);
   if (Text(status, "qosClass").empty()) CopyMember(call.arena, status, old["status"], "qosClass");
   if (Int(status, "observedGeneration") == 0) CopyMember(call.arena, status, old["status"], "observedGeneration");
-  // Conditions of clients that do not know observedGeneration keep the one they had, by type and order.
+  // Conditions of old clients without observedGeneration keep the previous one, by type and order.
   std::map<std::string, std::vector<Value>, std::less<>> before;
   for (const Value condition : old["status"]["conditions"].items()) {
     before[std::string(Text(condition, "type"))].push_back(condition["observedGeneration"]);

@@ -17,7 +17,7 @@ void PreparePodForUpdate(const Call& call, Value pod, Value old);
 void PreparePodForStatusUpdate(const Call& call, Value pod, Value old);
 void PreparePodForEphemeralContainers(const Call& call, Value pod, Value old);
 void PreparePodForResize(const Call& call, Value pod, Value old);
-// The asked period, else spec.terminationGracePeriodSeconds; 0 when nothing can be running.
+// Upstream's CheckGracefulDelete: `asked`, else spec.terminationGracePeriodSeconds; 0 if no container can be running.
 std::int64_t PodGracePeriod(Value pod, std::optional<std::int64_t> asked);
 void CanonicalizePod(const Call& call, Value pod, Value old);
 

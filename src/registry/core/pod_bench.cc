@@ -1,4 +1,4 @@
-// What a pod costs between decoding and storage: defaults, preparation, validation; and its row of kubectl get.
+// Cost of a pod between decoding and storage: defaults, preparation, validation; and its row of kubectl get.
 #include <benchmark/benchmark.h>
 
 #include "codec/json.h"

@@ -14,7 +14,7 @@ constexpr std::int64_t kFileMode = 0644;
 constexpr std::int64_t kTokenSeconds = 3600;
 constexpr std::int64_t kGraceSeconds = 30;
 
-// A number that is zero counts as absent: fields that are no pointers upstream.
+// A number that is zero counts as absent: fields that are not pointers upstream.
 void DefaultNumber(Arena& arena, Value object, std::string_view key, std::int64_t number) {
   if (Int(object, key) == 0) object.Set(arena, key, Value(number));
 }
@@ -86,7 +86,7 @@ void DefaultVolume(Arena& arena, Value volume) {
   DefaultStorageSources(arena, volume);
 }
 
-// What a container may use at most is what it asks for, unless it asks for something itself.
+// Requests default to limits: a resource with a limit and no request gets the limit as its request.
 void DefaultRequestsFromLimits(Arena& arena, Value container) {
   Value resources = container["resources"];
   if (!IsSet(resources, "limits")) return;

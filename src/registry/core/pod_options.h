@@ -1,5 +1,5 @@
-// What pod rules depend on besides the pod: the requests's kind, the gates, and what the old object already got away
-// with.
+// Options of pod validation (upstream's PodValidationOptions): the request's kind, feature gates, and features that the
+// old object already uses.
 #pragma once
 
 #include "registry/strategy.h"

@@ -6,7 +6,7 @@
 namespace keelson::registry::core {
 namespace {
 
-// What the containers' statuses add up to.
+// Summary of the containers' statuses.
 struct Summary {
   std::string reason;
   std::int64_t restarts = 0;
@@ -113,7 +113,7 @@ Summary Summarize(Value pod) {
   }
   Summary sidecars;
   if (!SummarizeInit(pod, summary, sidecars) || ConditionTrue(status, "Initialized")) {
-    summary.restarts = sidecars.restarts;  // of finished init containers nobody wants to know any more
+    summary.restarts = sidecars.restarts;  // finished init containers no longer count
     summary.last_restart = sidecars.last_restart;
     SummarizeContainers(pod, summary);
   }

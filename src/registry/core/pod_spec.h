@@ -21,10 +21,10 @@ void ValidatePodAnnotationUpdates(Value pod, Value old, const PodOptions& option
                                   FieldErrors& errors);
 void ValidatePodTemplateSpec(Value pod_template, const PodOptions& options, const FieldPath& path, FieldErrors& errors);
 
-// Takes away fields whose gate is off unless the old spec has them (null on create).
+// Removes fields whose gate is off unless the old spec has them (null on create).
 void DropDisabledPodFields(const Call& call, Value spec, Value old_spec);
 
-// What the server remarks about a pod or template. `prefix`: where the template stands; empty for a pod.
+// Warnings about a pod or template (GetWarningsForPod). `prefix`: path of the template; empty for a pod.
 void WarnPodSpec(const Call& call, Value spec, Value metadata, const FieldPath& prefix);
 void WarnName(const Call& call, Value object, std::string_view use);  // not a DNS label
 

@@ -1,4 +1,4 @@
-// What may be written into a pod's status.
+// Validation of a pod's status.
 #include <map>
 #include <set>
 #include <tuple>

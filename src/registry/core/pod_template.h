@@ -1,4 +1,4 @@
-// Pod templates that stand alone (PodTemplate).
+// The kind PodTemplate.
 #pragma once
 
 #include <initializer_list>
@@ -15,8 +15,8 @@ void ValidatePodTemplateUpdate(const Call& call, Value object, Value old, FieldE
 void WarnPodTemplate(const Call& call, Value object, Value old);
 void PodTemplateRow(base::Arena& arena, const base::Clock& clock, Value object, Value cells);
 
-// What controllers of pods share.
-// "`selector` does not match template `labels`" at path.metadata.labels unless it does.
+// Shared rules of the workload kinds.
+// Reports "`selector` does not match template `labels`" at path.metadata.labels unless `matches`.
 void CheckTemplateLabels(Value pod_template, bool matches, const FieldPath& path, FieldErrors& errors);
 // Pods of this kind run for ever: restartPolicy Always, no deadline. `kind` is the word of the message.
 void CheckRunsForever(Value pod_template, std::string_view kind, const FieldPath& path, FieldErrors& errors);

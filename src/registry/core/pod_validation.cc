@@ -1,4 +1,4 @@
-// What may be written into pods, on create and on update.
+// Validation of pods on create and on update.
 #include <limits>
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-// What the server remarks about pods and templates: accepted, but not what it seems.
+// Warnings about pods and templates: valid fields that are deprecated or have no effect.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -250,7 +250,7 @@ void WarnContainers(const Call& call, Value spec, Value metadata, bool in_templa
   });
 }
 
-// Port blocks are told by their paths, which must be kept: paths do not outlive their parents.
+// Warnings name port blocks by their paths, which must be kept: paths do not outlive their parents.
 void WarnPorts(const Call& call, Value spec, const FieldPath& path) {
   struct Block {
     std::string at;

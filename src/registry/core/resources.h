@@ -31,14 +31,14 @@ void CheckBasicResource(Value quantity, const FieldPath& path, FieldErrors& erro
 enum class ResourceScope { kContainer, kPod };
 void ValidateResourceRequirements(Value requirements, ResourceScope scope, const NameSet& claims,
                                   const PodOptions& options, const FieldPath& path, FieldErrors& errors);
-// What the runtime itself takes, of a pod or a runtime class: checked as the limits of a container.
+// Overhead of the container runtime, in a pod or a runtime class: validated as the limits of a container.
 void ValidateOverhead(Value resources, const PodOptions& options, const FieldPath& path, FieldErrors& errors);
 // The pod's own spec.resources against its containers.
 void ValidatePodLevelResources(Value spec, const NameSet& claims, const PodOptions& options, const FieldPath& path,
                                FieldErrors& errors);
 
 using ResourceList = std::map<std::string, Quantity, std::less<>>;
-// What all containers together ask for, sidecars and init containers counted as the scheduler does. `key`: requests or
+// Sum over all containers, with sidecars and init containers counted as the scheduler does. `key`: requests or
 // limits.
 ResourceList AggregateContainers(Value pod_spec, std::string_view key);
 

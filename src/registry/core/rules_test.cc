@@ -1,5 +1,5 @@
-// Rules of the core kinds as tables: a spec's JSON and the errors that it must give, in order. The recorded answers of
-// the real server are played in registry/testing; here stands what they do not reach.
+// Rules of the core kinds as tables: a spec's JSON and the errors that it must give, in order. Recordings of
+// kube-apiserver are played in registry/testing; this covers cases that they do not reach.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -182,7 +182,7 @@ TEST(NodeLabels, Deprecated) {
   EXPECT_EQ(DeprecatedNodeLabel("kubernetes.io/os"), "");
 }
 
-TEST(ImageReference, Latest) {
+TEST(ImageReference, PullsLatest) {
   for (const char* image : {"nginx", "nginx:latest", "k8s.io/a/b", "localhost:5000/x", "a/b:latest"})
     EXPECT_TRUE(PullsLatest(image)) << image;
   for (const char* image :

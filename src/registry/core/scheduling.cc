@@ -68,7 +68,7 @@ void CheckLabelKeys(Value keys, Value selector, const FieldPath& path, FieldErro
   for (const Value key : keys.items()) validation::ValidateLabelName(key.as_string(), path.Index(index++), errors);
 }
 
-// matchLabelKeys were merged into the selector on create: a key that stands there twice was in both before.
+// matchLabelKeys were merged into the selector on create: a duplicate key was in both before.
 void CheckMatchLabelKeys(Value term, const FieldPath& path, FieldErrors& errors) {
   const Value match = term["matchLabelKeys"], mismatch = term["mismatchLabelKeys"], selector = term["labelSelector"];
   const FieldPath match_path = path.Child("matchLabelKeys");

@@ -1,4 +1,4 @@
-// Where a pod may run: node selectors, affinity, tolerations and taints, topology spread. Other kinds use parts of it.
+// Scheduling constraints of pods: node selectors, affinity, tolerations, taints, topology spread. Also for other kinds.
 #pragma once
 
 #include "registry/core/pod_options.h"

@@ -325,7 +325,7 @@ void CanonicalizeService(const Call&, Value service, Value) {
 }
 
 void PrepareServiceForUpdate(const Call& call, Value service, Value old) {
-  // What the new type does not need and the client did not touch goes away with the old type.
+  // Unchanged fields that the new type does not need are cleared with the old type.
   base::Arena& arena = call.arena;
   Value spec = service["spec"];
   const Value before = old["spec"];

@@ -1,4 +1,4 @@
-// Services: rules, and the pure part of what allocation does before they are asked.
+// Services: validation, and the pure part of the allocation before it.
 #pragma once
 
 #include <span>

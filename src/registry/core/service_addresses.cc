@@ -71,7 +71,7 @@ void NormalizeClusterIPs(base::Arena& arena, Value service, Value old) {
     if (!now.empty() && spec["clusterIPs"].empty()) spec.Set(arena, "clusterIPs", ListOfOne(arena, spec["clusterIP"]));
     return;
   }
-  // A client that knows only the singular field, and left it alone.
+  // An old client that has only the singular field, and left it unchanged.
   if (!old["spec"]["clusterIPs"].empty() && spec["clusterIPs"].empty() && now == before)
     CopyMember(arena, spec, old["spec"], "clusterIPs");
   if (now == before || !SamePlural(service, old)) return;
@@ -242,7 +242,7 @@ void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<
     if (families.size() == 1 && !single)
       families.Append(arena, Value(OtherFamily(families[std::size_t{0}].as_string())));
   };
-  if (bare) {  // nobody checks endpoints of a headless service without selector: both families unless told otherwise
+  if (bare) {  // headless without selector: both families unless the policy says otherwise
     first_family();
     return add_other();
   }

@@ -38,7 +38,7 @@ std::string EventSource(Value event) {
   return std::string(component.empty() ? event["reportingComponent"].as_string() : component);
 }
 
-// Only the name that came of generateName is looked at, and its length is told in bytes.
+// Only the name made from generateName is validated, and its length is reported in bytes.
 validation::Messages ReplicationControllerName(std::string_view name, bool prefix) {
   if (prefix) return {};
   validation::Messages wrong = validation::NameIsDNSSubdomain(name, false);
@@ -66,8 +66,8 @@ constexpr SelectableField kEventFields[] = {
     {"source", "", EventSource},
     {"type", "type"},
 };
-// Everything that is sent is owned by its sender, also what is not taken over: upstream's strategies would filter it,
-// but nobody asks them.
+// No reset_fields: upstream defines GetResetFields for these subresources but never installs it, so managedFields also
+// list fields that the endpoint ignores.
 constexpr Subresource kPodSubresources[] = {
     {"ephemeralcontainers",
      {.prepare_for_update = PreparePodForEphemeralContainers, .validate_update = ValidatePodEphemeralContainersUpdate}},

@@ -7,7 +7,7 @@
 namespace keelson::registry::core {
 namespace {
 
-// The types of the PEM blocks of a text, in order; blocks whose content is not base64 are no blocks.
+// The types of the PEM blocks of a text, in order; blocks with invalid base64 are skipped.
 std::vector<std::string_view> BlockTypes(std::string_view text) {
   constexpr std::string_view kBegin = "-----BEGIN ";
   constexpr std::string_view kDashes = "-----";

@@ -1,4 +1,4 @@
-// What Go's tls.X509KeyPair says about the PEM structure of a certificate and its key.
+// Errors of Go's tls.X509KeyPair about the PEM structure of a certificate and its key.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace keelson::registry::core {
 
-// "" when both hold the blocks they should. What is inside the blocks is not looked at.
+// "" if both have the expected PEM blocks. The content of the blocks is not checked.
 std::string KeyPairProblem(std::string_view certificate, std::string_view key);
 
 }  // namespace keelson::registry::core

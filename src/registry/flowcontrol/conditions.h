@@ -1,4 +1,4 @@
-// What the status of both kinds of the group has in common.
+// Validation of status.conditions for both kinds of the group.
 #pragma once
 
 #include "registry/strategy.h"

@@ -87,7 +87,7 @@ struct SubjectKind {
   std::string_view kind;
   std::string_view field;
 };
-// In the order in which members that do not belong are told.
+// In the order in which forbidden members are reported.
 constexpr SubjectKind kSubjectKinds[] = {{"ServiceAccount", "serviceAccount"}, {"User", "user"}, {"Group", "group"}};
 
 void ValidateSubject(const Value& subject, const FieldPath& path, FieldErrors& errors) {

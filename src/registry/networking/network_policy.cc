@@ -22,7 +22,7 @@ struct Options {
   std::vector<std::string_view> old_cidrs;  // of the old object: exempt from the strict rules
 };
 
-// Where a direction keeps its rules and its peers.
+// Field names of a direction's rules and peers.
 struct Direction {
   std::string_view rules;
   std::string_view peers;

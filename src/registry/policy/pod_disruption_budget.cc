@@ -67,7 +67,7 @@ constexpr std::string_view kStatusReset[] = {"spec"};
 constexpr Strategy kStrategies[] = {{
     .group = "policy",
     .kind = "PodDisruptionBudget",
-    // Its own rules never look at metadata: names are only what the generic layer asks of them.
+    // Its own rules do not validate metadata: only the generic name rule applies.
     .name_rule = validation::NameIsPathSegment,
     .allow_unconditional_update = false,
     .generation = Generation::kSpec,

@@ -17,7 +17,7 @@ using validation::Required;
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 
-// Any path segment; a prefix is checked as it stands.
+// Any path segment; a generateName prefix is checked unchanged.
 Messages RBACName(std::string_view name, bool) { return validation::IsValidPathSegmentName(name); }
 
 void SetBindingDefaults(base::Arena& arena, Value object) {

@@ -10,7 +10,7 @@ using base::Arena;
 
 constexpr std::string_view kHub = "resource.k8s.io/v1", kBeta = "resource.k8s.io/v1beta1";
 
-// What a v1beta1 request has in itself and a v1 request under `exactly`.
+// Fields that a v1beta1 request has itself and a v1 request has under `exactly`.
 constexpr std::string_view kExactly[] = {"deviceClassName", "selectors",   "allocationMode", "count",
                                          "adminAccess",     "tolerations", "capacity"};
 

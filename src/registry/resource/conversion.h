@@ -1,4 +1,4 @@
-// resource.k8s.io/v1beta1 beside v1: a request's fields stand in the request itself rather than under `exactly`, a
+// resource.k8s.io/v1beta1 beside v1: a request's fields are in the request itself rather than under `exactly`, a
 // device's under `basic` rather than in the device itself. v1beta2 has v1's shape.
 #pragma once
 

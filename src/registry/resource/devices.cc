@@ -209,7 +209,7 @@ void ValidateSelectors(const Value& selectors, const SelectorOptions& options, c
 
 void ValidateRaw(const Value& raw, std::int64_t bytes_max, const FieldPath& path, FieldErrors& errors) {
   const std::string_view text = base::Trim(raw.as_raw());
-  // What was decoded is JSON already; what is asked here is that it is an object.
+  // Decoded raw values are valid JSON; this requires an object.
   if (raw.is_null() || (raw.is_raw() && (text.empty() || text == "null"))) {
     errors.push_back(Required(path));
   } else if (static_cast<std::int64_t>(text.size()) > bytes_max) {

@@ -1,5 +1,5 @@
-// What claims, classes and slices have in common: names, selectors, configuration, taints, and the names of Go's types
-// in messages.
+// Shared rules of claims, classes and slices: names, selectors, configuration, taints, and the names of Go's types in
+// messages.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ using ItemKey = std::function<std::string(const Value& item)>;
 
 const HubTypes& Types();
 
-// Too many items are told and then not looked at. `max` < 0: no limit.
+// Too many items are reported and not validated. `max` < 0: no limit.
 void ValidateSlice(const Value& list, std::int64_t max, const ValidateItem& validate, const FieldPath& path,
                    FieldErrors& errors);
 // The same, then duplicates by key.

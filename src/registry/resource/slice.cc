@@ -292,7 +292,7 @@ void ValidateNamedCounters(const Value& owner, std::string_view name_field, cons
   ValidateCounters(owner["counters"], path.Child("counters"), errors);
 }
 
-// Which of the fields that place a slice or a device are set, checked on the way.
+// Validates the node fields of a slice or a device and returns those that are set.
 std::vector<std::string> PlacementFields(const Value& owner, bool slice, const FieldPath& path, FieldErrors& errors) {
   std::vector<std::string> set;
   if (const Value node = owner["nodeName"]; !node.is_null()) {

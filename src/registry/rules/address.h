@@ -1,4 +1,4 @@
-// What clients are told about addresses that are accepted but should be written otherwise.
+// Warnings about IP addresses and CIDRs that are accepted but not in canonical form.
 #pragma once
 
 #include <string>

@@ -31,8 +31,8 @@ bool IsZero(const Value& value) {
     case Value::Kind::kList:
       return value.empty();
     case Value::Kind::kMap:
-      // A struct whose members are all zero is a zero struct; a map of texts with one empty text is not, but is never
-      // compared to none.
+      // A struct whose members are all zero is a zero struct; a map of texts with one empty text is not, but such a
+      // comparison does not occur.
       return std::ranges::all_of(value.members(), [](const object::Member& member) { return IsZero(member.value); });
   }
   return false;

@@ -1,5 +1,5 @@
-// What the rules of several groups share: short forms of the field errors, comparisons as Go's semantic equality makes
-// them, and checks that more than one kind needs. Pure functions over Value.
+// Validation helpers that several groups share: short forms of the field errors, comparisons by Go's semantic equality,
+// and checks that more than one kind needs. Pure functions over Value.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ bool IsZero(const Value& value);
 // Equality as upstream's equality.Semantic has it for decoded objects: lists and maps without members equal absent
 // ones, maps regardless of order. Decoded objects have no zero scalars where Go has no pointer, so those need no care.
 bool SemanticEqual(const Value& a, const Value& b);
-// As Default, but an empty text or zero counts as absent: fields that are no pointers upstream.
+// As Default, but an empty text or zero counts as absent: fields that are not pointers upstream.
 void DefaultIfZero(base::Arena& arena, Value object, std::string_view key, Value value);
 
 // NotSupported with the values in the order given; true when `text` is one of them.

@@ -15,7 +15,7 @@ TEST(Rules, SemanticEqual) {
   a.Set(arena, "list", Value::List(arena));
   EXPECT_TRUE(SemanticEqual(a, b));
   EXPECT_TRUE(SemanticEqual(b, Value()));
-  a.Set(arena, "flag", false);  // a pointer to false is no nil
+  a.Set(arena, "flag", false);  // a pointer to false is not nil
   EXPECT_FALSE(SemanticEqual(a, b));
   EXPECT_TRUE(IsZero(a));
 }

@@ -41,7 +41,7 @@ bool HasBadEscape(std::string_view text) {
   return false;
 }
 
-// As much of Go's url.Parse as the rules ask about.
+// The subset of Go's url.Parse that the rules need.
 URL ParseURL(std::string_view text) {
   URL url;
   const std::string_view whole = text;
@@ -111,7 +111,7 @@ void ValidateWebhookURL(std::string_view text, const FieldPath& path, FieldError
 }
 
 void ValidateWebhookService(const Value& service, const FieldPath& path, FieldErrors& errors) {
-  // Each missing one is told in the other's place: upstream passes them in the wrong order, and the texts are API.
+  // Each missing one is reported at the other's path: upstream passes them in the wrong order, and the texts are API.
   if (service["namespace"].as_string().empty()) errors.push_back(Required(path.Child("name")));
   if (service["name"].as_string().empty()) errors.push_back(Required(path.Child("namespace")));
   const std::int64_t port = service["port"].as_int();

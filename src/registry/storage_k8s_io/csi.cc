@@ -307,7 +307,7 @@ constexpr Strategy kCSIStorageCapacityStrategy = {
     .validate = ValidateCapacity,
     .warnings_on_create = CapacityWarnings,
     .update = {.validate_update = ValidateCapacityUpdate, .warnings_on_update = CapacityWarnings},
-    // No row of its own: upstream's storage for this kind has the default table, whatever its printers know.
+    // No row: upstream's storage for this kind has the default table, though a printer exists.
 };
 
 }  // namespace keelson::registry

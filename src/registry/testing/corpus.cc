@@ -24,7 +24,7 @@ fs::path Root() {
   return "test/recordings/corpus";
 }
 
-// The value that stands for a stand-in; "" for those that are never compared, which stay as they are.
+// The value for a placeholder; "" for those that are never compared and stay as they are.
 std::string ValueFor(std::string_view stand_in) {
   const std::size_t digits = std::min(stand_in.find_first_of("0123456789"), stand_in.size());
   const std::string_view kind = stand_in.substr(0, digits);
@@ -39,7 +39,7 @@ std::string ValueFor(std::string_view stand_in) {
   return {};
 }
 
-// Stand-ins become values of the right shape; what is compared gets the same values.
+// Replaces placeholders by values of the right shape, the same on both sides of a comparison.
 std::string Substitute(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -113,7 +113,7 @@ class Runner {
     if (target.resource == nullptr) return;
     const Value body = response["body"];
     if (method == "GET" && body["kind"].as_string() == "Table") return CheckTable(name, target, body);
-    // Scale is another kind, and a binding is no stored object.
+    // Scale is another kind, and a binding is not a stored object.
     const bool stored = target.subresource != "scale" && target.resource->kind != "Binding";
     if (stored && ((method == "POST" && target.subresource.empty()) || method == "PUT" || method == "PATCH")) {
       const Value object = RequestedObject(method, request, target);
@@ -123,7 +123,7 @@ class Runner {
         Check(name + " " + std::string(method), target, response,
               method == "POST" ? player_.Create(target, object) : player_.Update(target, object, known->second));
     }
-    // What the recording says now is what later steps meet.
+    // The recorded object is the state for later steps.
     if (code < 300 && body["kind"].as_string() == target.resource->kind &&
         path.find("dryRun") == std::string_view::npos) {
       if (const Value object = Decode(body, target); !object.is_null()) {
@@ -207,7 +207,7 @@ class Runner {
     Report(name, "", difference);
   }
 
-  // Cells that change with time are recorded as stand-ins and not compared.
+  // Cells that change with time are recorded as placeholders and not compared.
   void CheckTable(const std::string& name, const Target& target, Value table) {
     if (!target.subresource.empty()) return;
     for (const Value row : table["rows"].items()) {

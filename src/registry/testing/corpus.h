@@ -27,7 +27,7 @@ struct CorpusResult {
   std::vector<std::string> failures;  // name, what was expected, what came
 };
 
-// The recordings below a folder or file of the corpus ("crud", "service.json"), sorted; none where there is no corpus.
+// The recordings below a folder or file of the corpus ("crud", "service.json"), sorted; none without a corpus.
 std::vector<std::string> CorpusFiles(std::string_view below);
 
 // Runs every create, update and merge patch, of objects and of their subresources, that was accepted or answered 422,

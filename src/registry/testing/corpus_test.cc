@@ -10,7 +10,7 @@
 namespace keelson::registry::testing {
 namespace {
 
-// What allocators and the ServiceAccount plugin do; the recordings were made with them.
+// Effects of allocators and the ServiceAccount plugin; the recordings were made with them.
 FieldErrors Admit(const Call& call, Value object, Value old) {
   if (object["kind"].as_string() == "Service") {
     constexpr std::string_view kIPv4[] = {"IPv4"};
@@ -66,7 +66,7 @@ void WithoutOthers(base::Arena&, Value object) {
     for (const std::string_view key : {"clusterIP", "clusterIPs", "healthCheckNodePort"}) spec.Erase(key);
     for (Value port : spec["ports"].items()) port.Erase("nodePort");
   } else if (kind == "CertificateSigningRequest") {
-    spec.Erase("extra");  // what the authenticator knows of the certificate
+    spec.Erase("extra");  // set by the x509 authenticator
   } else if (kind == "PersistentVolume" || kind == "PersistentVolumeClaim" || kind == "VolumeAttributesClass") {
     object["metadata"].Erase("finalizers");
   } else if (kind == "Node") {

@@ -40,7 +40,7 @@ std::vector<std::string> ErrorTexts(const meta::Status& status) {
   return texts;
 }
 
-// A copy in which the structs that are no pointers are there, also where they are empty and the decoder left them out.
+// A copy with the structs that are not pointers, also if they are empty and the decoder left them out.
 Value WithStructs(base::Arena& arena, const schema::Resource& resource, const Value& given) {
   Value object = given.Clone(arena);
   for (const std::string_view part : {"metadata", "spec"}) {
@@ -128,7 +128,7 @@ Value Player::Complete(const Target& target, const Strategy& strategy, const Val
   return object;
 }
 
-// Through the stored form, which knows no empty lists, and the defaults of whoever reads.
+// Through the stored form, which has no empty lists, and the defaults on read.
 Value Player::ReadBack(const Target& target, const Strategy& strategy, const Value& object) {
   const Conversion* const conversion = ConversionOf(*target.resource);
   const schema::Struct& type =

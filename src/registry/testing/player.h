@@ -16,7 +16,7 @@
 
 namespace keelson::registry::testing {
 
-// What a path names: /api/v1/namespaces/n/pods[/name[/sub]], /apis/g/v/...; no resource where the tables have none.
+// The parts of a path: /api/v1/namespaces/n/pods[/name[/sub]], /apis/g/v/...; null resource if the tables have none.
 struct Target {
   const schema::Resource* resource = nullptr;
   std::string name_space;
@@ -25,7 +25,7 @@ struct Target {
 };
 Target ParsePath(std::string_view path);
 
-// The day of the recordings: some cells tell how long ago something was.
+// The day of the recordings: some cells show ages.
 inline constexpr std::string_view kPlayedAt = "2026-11-16T03:04:05Z";
 inline constexpr std::string_view kPlayedUID = "11111111-2222-4333-8444-555555555555";
 class PlayedClock final : public base::Clock {
@@ -42,7 +42,7 @@ class PlayedRandom final : public base::Random {
 
 class Player {
  public:
-  // What allocators and admission would have done before validation; errors end the request. `old` is null on create.
+  // Replaces allocators and admission before validation; errors end the request. `old` is null on create.
   using BeforeValidation = std::function<FieldErrors(const Call& call, Value object, Value old)>;
 
   explicit Player(BeforeValidation before_validation = nullptr) : before_validation_(std::move(before_validation)) {}
@@ -62,7 +62,7 @@ class Player {
   // `object` is one that Decode made, `old` is in the hub's version. Neither is changed.
   Outcome Create(const Target& target, const Value& object);
   Outcome Update(const Target& target, const Value& object, const Value& old);
-  // The cells of the row of an object in the hub's version; null where the kind has none of its own.
+  // The cells of the row of an object in the hub's version; null if the kind has the default columns.
   Value Row(const Target& target, const Value& object);
 
   base::Arena& arena() { return arena_; }

@@ -1,5 +1,5 @@
 // Builds blobs bottom-up. Equal sub-trees of one schema become one draft; a draft that grows beyond kPartBytes becomes
-// a blob of its own, which the Pool shares by content. Cost is linear in the schema's text.
+// a separate blob, which the Pool shares by content. Cost is linear in the schema's text.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -475,7 +475,7 @@ struct Writer {
     return Share(schema);
   }
 
-  // Pattern slots are filled later and by other threads: they are no part of the content.
+  // Pattern slots are filled later and by other threads: they are not part of the content.
   static std::string_view Content(const Schema& schema) {
     const auto* begin = reinterpret_cast<const char*>(schema.nodes());
     const auto* end = reinterpret_cast<const char*>(&schema) + schema.bytes_;
@@ -504,7 +504,7 @@ struct Writer {
     return SchemaRef(schema);
   }
 
-  // REQUIRES: nobody has seen the blob, and its parts are referenced by `parts` too (so no part dies under the lock).
+  // REQUIRES: the blob is not shared yet, and its parts are referenced by `parts` too (so no part dies under the lock).
   static void Discard(Schema* schema) {
     for (std::uint32_t i = 0; i < schema->counts_.parts; ++i)
       schema->parts()[i]->references_.fetch_sub(1, std::memory_order_relaxed);

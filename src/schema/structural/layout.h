@@ -65,7 +65,7 @@ struct Layout {
   static constexpr std::uint32_t kWide = (1 << 9) - 1;
   static constexpr std::uint32_t kRuleWords = 6;
 
-  // Where in the record (after the mask) the value of a keyword is. REQUIRES: the keyword is in the mask.
+  // Offset in the record (after the mask) of a keyword's value. REQUIRES: the keyword is in the mask.
   static std::uint32_t Position(std::uint32_t mask, std::uint32_t keyword) {
     const std::uint32_t below = mask & (keyword - 1);
     return static_cast<std::uint32_t>(2 * std::popcount(below & kWide) + std::popcount(below & ~kWide));

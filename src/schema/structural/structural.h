@@ -1,7 +1,7 @@
 // Structural schemas of custom resources: one immutable, reference-counted blob per version of a definition, built from
 // the JSON bytes of its openAPIV3Schema. Nodes have 24 bytes and name one another by index; texts, bounds, defaults,
 // enums and rules are in side tables; descriptions, titles and examples are left out. Large sub-trees (pod templates,
-// selectors, conditions) are blobs of their own, shared by content across versions and definitions through the Pool.
+// selectors, conditions) are separate blobs, shared by content across versions and definitions through the Pool.
 // docs/custom-resources.md has a picture of the bytes.
 //
 // Thread safety: a Schema is immutable and may be read by any thread; Pool and SchemaRef may be used by any thread.
@@ -71,7 +71,7 @@ struct Rule {
   std::optional<bool> optional_old_self;
 };
 
-// One place of a schema. The null node (operator bool is false) stands for "no schema here"; all its getters give
+// One node of a schema. The null node (operator bool is false) means "no schema here"; all its getters give
 // nothing. Cheap to copy: a pointer and an index.
 class Node {
  public:

@@ -111,7 +111,7 @@ TEST(Structural, KeepsRules) {
   EXPECT_TRUE(schema.root().has_rules_below());
 }
 
-TEST(Structural, RefusesWhatCannotBeStructural) {
+TEST(Structural, RefusesNonStructuralSchemas) {
   struct Case {
     const char* schema;
     const char* error;

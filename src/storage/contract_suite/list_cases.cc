@@ -1,4 +1,4 @@
-// What every storage answers to lists.
+// The contract of GetList.
 #include "storage/continue_token.h"
 #include "storage/contract_suite/contract.h"
 
@@ -67,7 +67,7 @@ TEST_P(Contract, PagesWithSelector) {
   EXPECT_TRUE(names == "d i;n s;x;" || names == "d i;n s;x;;") << names;
 }
 
-TEST_P(Contract, BothFormsOfTokensAreTaken) {
+TEST_P(Contract, BothFormsOfTokensAreAccepted) {
   for (char c = 'a'; c <= 'c'; ++c) MustCreate({.name = std::string(1, c)});
   const ObjectList all = MustList("/pods/default", {});
   const auto revision = static_cast<std::int64_t>(all.resource_version);
@@ -80,7 +80,7 @@ TEST_P(Contract, BothFormsOfTokensAreTaken) {
   EXPECT_EQ(Names(MustList("/pods/default", {.predicate = {.limit = 5, .continue_token = inconsistent}})), "b bb c");
 }
 
-TEST_P(Contract, TokensThatAreWrong) {
+TEST_P(Contract, InvalidTokens) {
   struct Case {
     const char* name;
     std::string token;
@@ -136,7 +136,7 @@ TEST_P(Contract, CompactedRevisionIsExpired) {
   for (int i = 0; i < 200; ++i) MustUpdate({.name = "a", .data = std::to_string(i)});
   const auto now = *Await(storage().GetCurrentResourceVersion());
   ASSERT_TRUE(Await(kv().Compact(static_cast<kv::Revision>(now), true)).ok());
-  if (cached()) return;  // may still know; its own test makes it forget
+  if (cached()) return;  // may still have the history; its own test drops it
   auto exact = Await(storage().GetList(
       "/pods", {.resource_version = std::to_string(c->resource_version()), .resource_version_match = "Exact"}));
   ASSERT_FALSE(exact.ok());

@@ -1,4 +1,4 @@
-// What every storage shows to watchers.
+// The contract of Watch.
 #include "storage/contract_suite/contract.h"
 
 namespace keelson::storage {
@@ -21,7 +21,7 @@ TEST_P(Contract, WatchFromRevision) {
   EXPECT_EQ(event->object->stored(), deleted->stored());
 }
 
-TEST_P(Contract, WatchSeesWhatEntersAndLeavesItsSelection) {
+TEST_P(Contract, WatchSeesObjectsEnterAndLeaveTheSelection) {
   const ObjectPtr start = MustCreate({.name = "z"});
   auto watch = MustWatch("/pods", {.resource_version = RV(start), .predicate = Select("app=web", "")});
   MustCreate({.name = "a", .app = "db"});

@@ -1,4 +1,4 @@
-// What every storage does with writes and single reads.
+// The contract of writes and Get.
 #include <atomic>
 #include <thread>
 
@@ -45,14 +45,14 @@ TEST_P(Contract, CreateRefusesResourceVersion) {
   EXPECT_EQ(created.error().ToString(), "resourceVersion should not be set on objects to be created");
 }
 
-TEST_P(Contract, CreateIgnoresAResourceVersionThatIsNoNumber) {
+TEST_P(Contract, CreateIgnoresANonNumericResourceVersion) {
   base::Arena arena;
   Value object = Object(arena, {.name = "a"});
   object["metadata"].Set(arena, "resourceVersion", "x");
   EXPECT_TRUE(Await(storage().Create("/pods/default/a", object, 0)).ok());
 }
 
-TEST_P(Contract, KeysThatLeaveTheirPlaceAreRefused) {
+TEST_P(Contract, KeysOutsideThePrefixAreRefused) {
   for (const char* key : {"", "/", ".", "..", "../x", "/pods/..", "/pods/../secrets", "/pods/./x", "/secrets/default/a",
                           "/podsx/default/a"}) {
     SCOPED_TRACE(key);
@@ -70,7 +70,7 @@ TEST_P(Contract, GetMissing) {
   EXPECT_EQ(got.error().key, "/registry/pods/default/a");
 }
 
-TEST_P(Contract, DeleteTellsItsOwnRevision) {
+TEST_P(Contract, DeleteReturnsItsRevision) {
   const ObjectPtr created = MustCreate({.name = "a", .data = "x"});
   const ObjectPtr deleted = MustDelete({.name = "a"});
   EXPECT_GT(deleted->resource_version(), created->resource_version());
@@ -120,8 +120,8 @@ TEST_P(Contract, UpdateChangesAndNoChangeIsNotWritten) {
   EXPECT_EQ(*Await(storage().GetCurrentResourceVersion()), before);
 }
 
-// What lies there in an older form is written again although nothing changed, as upstream migrates.
-TEST_P(Contract, NoChangeOfAnOlderFormIsWritten) {
+// An object in an older storage form is rewritten by an update without changes, as upstream migrates.
+TEST_P(Contract, UnchangedObjectOfAnOlderFormIsRewritten) {
   kv::TxnRequest put;
   put.success.push_back(kv::Op::Put({.key = "/registry/pods/default/a",
                                      .value = kv::SharedBytes("line/v0\nname=a\nnamespace=default\nuid=u\ndata=2\n")}));

@@ -23,7 +23,7 @@ struct EncryptedObject {
   DEKSourceType type = DEKSourceType::kAESGCMKey;
 };
 
-// What is wrong with it, in upstream's words; "" when it may be stored. `with_data`: it must have encrypted data.
+// The validation error, in upstream's words; "" if the object may be stored. `with_data`: it must have encrypted data.
 std::string ValidateEncryptedObject(const EncryptedObject& object, bool with_data = true);
 std::string ValidateKeyID(std::string_view key_id);
 

@@ -54,7 +54,7 @@ class ServiceV1 {
   explicit ServiceV1(DialOptions options);
   ~ServiceV1();
 
-  // The plugin's version is asked for once, before the first of these.
+  // The plugin's version is requested once, before the first of these.
   Awaitable<CallResult<std::string>> Encrypt(std::string plain);
   Awaitable<CallResult<std::string>> Decrypt(std::string cipher);
 

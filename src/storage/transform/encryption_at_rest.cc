@@ -93,7 +93,7 @@ struct EncryptionAtRest::Rules : base::RefCounted {
   }
 };
 
-// Asks for the rules anew each time, so that a reload is seen by the next read and write.
+// Looks up the rules each time, so that a reload is seen by the next read and write.
 class EncryptionAtRest::Following final : public Transformer {
  public:
   Following(const EncryptionAtRest& owner, meta::GroupResource resource)
@@ -255,7 +255,7 @@ Awaitable<Outcome<bool, std::string>> EncryptionAtRest::Reload(std::string text)
   if (options_.metrics != nullptr) options_.metrics->Reloaded(!wrong, now);
   if (wrong) co_return *std::move(wrong);
   if (options_.metrics != nullptr) options_.metrics->ConfigInUse((*built)->hash);
-  // What is under way holds the old rules, and with them the connections to their plugins, until it is done.
+  // Operations in progress hold the old rules, and with them the connections to their plugins, until it is done.
   rules_.Store(*std::move(built));
   co_return true;
 }

@@ -1,4 +1,4 @@
-// The transformers that an EncryptionConfiguration asks for, one for each resource, replaced as a whole when the file
+// The transformers of an EncryptionConfiguration, one for each resource, replaced as a whole when the file
 // changes. Thread safety: all members from any thread; Reload() and Poll() by one caller at a time each.
 #pragma once
 
@@ -34,8 +34,8 @@ class EncryptionAtRest {
     TransformMetrics* metrics = nullptr;  // may be null; must outlive this
   };
 
-  // `text` is the file of --encryption-provider-config. KMS plugins are asked once; one that does not answer yet is no
-  // error, but unhealthy.
+  // `text` is the file of --encryption-provider-config. KMS plugins are called once; one that does not answer yet is
+  // unhealthy, not an error.
   static Awaitable<Outcome<std::unique_ptr<EncryptionAtRest>, std::string>> New(std::string text, Options options);
   ~EncryptionAtRest();
 
@@ -52,7 +52,7 @@ class EncryptionAtRest {
   Awaitable<void> Poll();
   // The names of the health checks: none, `kms-providers`, or `kms-provider-<i>` (KMS v1 alone, without reload).
   std::vector<std::string> HealthChecks() const;
-  // What is wrong, "" when healthy. Does not ask the plugins.
+  // The health error of provider `name`, "" if healthy. Does not call the plugins.
   std::string Health(std::string_view name) const;
 
  private:

@@ -45,7 +45,7 @@ TEST(EncryptionAtRest, WritesWithTheFirstReadsWithAll) {
   const auto away = Must(Config("[secrets]", std::string("[{identity: {}}, {aesgcm: {keys: [") + kKey1 + "]}}]"));
   EXPECT_EQ(away->For(kSecrets).TransformToStorage(SharedBytes("x"), "/k")->view(), "x");
   EXPECT_TRUE(away->For(kSecrets).TransformFromStorage(*sealed, "/k")->stale);
-  // Nobody knows the key.
+  // No provider has the key.
   const auto other = Must(Config("[secrets]", std::string("[{secretbox: {keys: [") + kKey1 + "]}}]"));
   EXPECT_EQ(other->For(kSecrets).TransformFromStorage(*sealed, "/k").error(), "no matching prefix found");
   EXPECT_EQ(other->For({"", "pods"}).TransformFromStorage(*sealed, "/k").error(),
@@ -68,7 +68,7 @@ TEST(EncryptionAtRest, Wildcards) {
   EXPECT_EQ(begins({"batch", "jobs"}), "k8s:enc:aescbc");
 }
 
-TEST(EncryptionAtRest, ReloadIsSeenAtOnceOrNotAtAll) {
+TEST(EncryptionAtRest, ReloadIsAtomic) {
   const std::string first = Config("[secrets]", std::string("[{secretbox: {keys: [") + kKey1 + "]}}]");
   const auto rules = Must(first);
   const Transformer& transformer = rules->For(kSecrets);
@@ -84,7 +84,7 @@ TEST(EncryptionAtRest, ReloadIsSeenAtOnceOrNotAtAll) {
   EXPECT_TRUE(hash.starts_with("sha256:"));
 }
 
-TEST(EncryptionAtRest, RefusesWhatIsWrong) {
+TEST(EncryptionAtRest, RefusesInvalidConfigurations) {
   struct Case {
     const char* name;
     std::string text;

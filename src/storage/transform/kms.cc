@@ -129,7 +129,7 @@ class Probing {
  public:
   explicit Probing(const base::Clock& clock) : clock_(clock) {}
 
-  // False: somebody else is at it.
+  // False: another probe is running.
   bool Begin() {
     std::lock_guard lock(mutex_);
     if (busy_) return false;
@@ -170,7 +170,7 @@ class Probing {
   mutable std::mutex mutex_;
   bool busy_ = false;
   bool asked_ = false;
-  bool told_ = false;  // Last() was asked since the last probe
+  bool told_ = false;  // Last() was called since the last probe
   std::optional<SteadyTime> at_;
   std::optional<Unhealthy> found_ = std::string("the KMS plugin was not asked yet");
 };
@@ -476,7 +476,7 @@ class KMSv1 final : public KMSProvider {
   bool NeedsPrepare(const SharedBytes& data) const override {
     const auto sealed_key = SealedKey(data);
     if (!sealed_key.ok()) return false;
-    if (options_.provider.cache_size <= 0) return true;  // each reading asks the plugin
+    if (options_.provider.cache_size <= 0) return true;  // each read calls the plugin
     std::lock_guard lock(mutex_);
     return !known_.contains(std::string(*sealed_key));
   }
@@ -506,7 +506,7 @@ class KMSv1 final : public KMSProvider {
     probing_.End(std::move(found));
     co_return text;
   }
-  // Only when somebody wants to know, as upstream: a probe is a pair of calls that cost.
+  // Only if health is requested, as upstream: a probe costs two calls.
   Awaitable<void> ProbeWhenDue() override {
     if (probing_.Due(false)) co_await Probe();
   }

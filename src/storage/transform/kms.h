@@ -1,7 +1,7 @@
-// Encryption with keys that a KMS plugin guards (storage/kms speaks with it).
-// v2: the server makes a seed, the plugin seals it once for each of its key ids, and every write derives a key of its
-// own from the seed. v1: every write has a key of its own that the plugin seals. Reading asks the plugin only for seeds
-// and keys that are not known yet. Thread safety: all members from any thread.
+// Envelope encryption with a KMS plugin (its client is storage/kms).
+// v2: the server makes a seed, the plugin seals it once for each of its key ids, and every write derives its own key
+// from the seed. v1: every write has its own key that the plugin seals. Reading calls the plugin only for seeds and
+// keys that are not cached. Thread safety: all members from any thread.
 #pragma once
 
 #include <memory>
@@ -34,11 +34,11 @@ class KMSProvider : public Transformer {
  public:
   static std::shared_ptr<KMSProvider> New(KMSOptions options);  // v1 or v2, as provider.api_version says
 
-  // Asks the plugin how it is; v2 also makes a new seed when the plugin has a new key. One at a time; the others are
-  // told what is known.
+  // Probes the plugin's status; v2 also makes a new seed when the plugin has a new key. One at a time; concurrent
+  // callers get the last result.
   virtual Awaitable<std::optional<std::string>> Probe() = 0;  // nullopt when healthy
-  // Probe() when the last one is old: a minute, ten seconds when it failed; or, when somebody has asked for health
-  // since, 20 and 3 seconds.
+  // Probe() when the last one is old: a minute, ten seconds when it failed; or, if health was requested since, 20 and 3
+  // seconds.
   virtual Awaitable<void> ProbeWhenDue() = 0;
   // The error of the last health probe, empty when it succeeded; does not call the plugin. As upstream, the first call
   // after a probe has the provider's name in the error, later calls have the plugin's own error alone.

@@ -64,7 +64,7 @@ class KMSTest : public ::testing::Test {
   std::unique_ptr<kms::TestPlugin> plugin_;
 };
 
-TEST_F(KMSTest, V2SealsWithASeedAndAsksOnceToRead) {
+TEST_F(KMSTest, V2EncryptsWithASeedAndCachesItForReads) {
   const auto writer = Provider("v2");
   EXPECT_EQ(writer->Health(), "the KMS plugin was not asked yet");
   EXPECT_FALSE(writer->TransformToStorage(SharedBytes("x"), "/k").ok());
@@ -219,7 +219,7 @@ TEST_F(KMSTest, ConfigurationAndReload) {
   EXPECT_TRUE(sealed->view().starts_with("k8s:enc:kms:v2:plug:"));
   EXPECT_EQ(Read(transformer, *sealed), "text");
 
-  // To v1, which does not know the old data; back, and it is read again.
+  // To v1, which cannot read the old data; back, and it is read again.
   ASSERT_TRUE(*async::RunNow(rules.Reload(Config("v1"))));
   EXPECT_EQ(Read(transformer, *sealed), "ERROR no matching prefix found");
   ASSERT_TRUE(transformer.WritesElsewhere());
@@ -236,7 +236,7 @@ TEST_F(KMSTest, ConfigurationAndReload) {
   EXPECT_TRUE(rules.Health("kms-providers").starts_with("kms-provider-0: failed to perform status section"));
 }
 
-TEST_F(KMSTest, PluginThatIsNotThereYet) {
+TEST_F(KMSTest, PluginThatStartsLater) {
   plugin_.reset();
   auto made = async::RunNow(EncryptionAtRest::New(
       "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets]\n"

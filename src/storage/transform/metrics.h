@@ -14,7 +14,7 @@ namespace keelson::storage {
 
 class TransformMetrics {
  public:
-  // `server_id` is hashed into the labels that tell servers apart.
+  // `server_id` is hashed into the labels that distinguish servers.
   TransformMetrics(telemetry::MetricsRegistry& registry, std::string_view server_id);
 
   // `type`: from_storage or to_storage; `prefix`: of the provider, "identity", or "unknown".

@@ -1,6 +1,6 @@
-// Several transformers, told apart by how the stored bytes begin: `k8s:enc:aesgcm:v1:` for a provider, `key1:` for a
-// key inside one. The first writes. What another one reads is stale: the next update rewrites it. Thread safety: const
-// members from any thread.
+// Several transformers, distinguished by the prefix of the stored bytes: `k8s:enc:aesgcm:v1:` for a provider, `key1:`
+// for a key inside one. The first writes. A value that another one reads is stale: the next update rewrites it. Thread
+// safety: const members from any thread.
 #pragma once
 
 #include <memory>

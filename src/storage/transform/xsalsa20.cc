@@ -53,7 +53,7 @@ void XSalsa20(std::string_view key, std::string_view nonce, std::span<char> data
   KS_CHECK(key.size() == kXSalsa20KeyBytes && nonce.size() == kXSalsa20NonceBytes);
   std::array<std::uint32_t, 8> words{};
   for (std::size_t i = 0; i < 8; ++i) words[i] = Word(key, i);
-  // HSalsa20 makes a key of its own from the first 16 bytes of the nonce: the diagonal and the middle of the permuted
+  // HSalsa20 derives a subkey from the first 16 bytes of the nonce: the diagonal and the middle of the permuted
   // input.
   Words first = Input(words, {Word(nonce, 0), Word(nonce, 1), Word(nonce, 2), Word(nonce, 3)});
   TwentyRounds(first);

@@ -1,4 +1,4 @@
-// An OTLP collector for tests: listens on a free port of 127.0.0.1, tells it ("port N"), and writes each request's
+// An OTLP collector for tests: listens on a free port of 127.0.0.1, prints it ("port N"), and writes each request's
 // bytes as one line of hex. Ends when its standard input does.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>

@@ -54,8 +54,8 @@ void EvaluateRules(base::Arena& arena, const CustomResource& resource, const Val
   resource.rules->Evaluate(arena, object, old, resource.interrupt, verdict);
 }
 
-// unstructured.NestedFieldNoCopy: the value at the dotted path, null when it is absent; the error of a step into
-// something that is no map.
+// unstructured.NestedFieldNoCopy: the value at the dotted path, null when it is absent; the error of a step into a
+// value that is not a map.
 Outcome<Value, std::string> Nested(const Value& object, std::string_view path) {
   if (path.starts_with('.')) path.remove_prefix(1);
   Value at = object;

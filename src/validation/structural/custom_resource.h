@@ -43,7 +43,7 @@ struct ScalePaths {
   bool enabled = false;
 };
 
-// What validation knows of the kind. Views must outlive the call.
+// Facts of the kind that validation needs. Views must outlive the call.
 struct CustomResource {
   std::string_view group;
   std::string_view version;
@@ -66,7 +66,7 @@ Verdict ValidateStatusUpdate(base::Arena& arena, const CustomResource& resource,
 // (ratcheting). `path` is the text before the value's own names: "" at the root, "status" for a status.
 void ValidateValue(base::Arena& arena, const Value& value, const Value* old, Node schema, const FieldPath& path,
                    FieldErrors& errors);
-// A default against the schema it stands in: as above, but int-or-string takes any type, as upstream has it there.
+// Validates a default against its schema: as above, but int-or-string takes any type, as upstream has it there.
 void ValidateDefaultValue(base::Arena& arena, const Value& value, Node schema, const FieldPath& path,
                           FieldErrors& errors);
 // Duplicates in lists of type set and map. REQUIRES: `object` is a map (else nothing is found).

@@ -64,7 +64,7 @@ bool ValidAuthority(std::string_view authority) {
   const std::size_t colon = authority.rfind(':');
   if (colon != std::string_view::npos && !ValidPort(authority.substr(colon))) return false;
   const std::string_view host = authority.substr(0, colon);
-  for (std::size_t i = 0; i < host.size(); ++i) {  // Escapes in hosts stand for bytes beyond ASCII only.
+  for (std::size_t i = 0; i < host.size(); ++i) {  // Escapes in hosts are allowed for bytes beyond ASCII only.
     if (host[i] != '%') continue;
     if (i + 2 >= host.size() || !IsHex(host[i + 1]) || !IsHex(host[i + 2]) || host[i + 1] < '8') return false;
   }

@@ -68,7 +68,7 @@ Outcome<Value, std::string> CoerceObjectMeta(base::Arena& arena, const Value& me
                                              std::vector<std::string>* unknown);
 
 // A copy of `schema` (JSONSchemaProps) in which each default is coerced and pruned by `root`, the whole of it compiled,
-// in the place where the default stands: unknown fields in metadata of embedded resources pass the rules for
+// at the default's position: unknown fields in metadata of embedded resources pass the rules for
 // definitions. nullopt when no default changes. structuraldefaulting.PruneDefaults.
 std::optional<Value> PruneDefaults(base::Arena& arena, const Value& schema, Node root);
 

@@ -265,7 +265,8 @@ TEST(ObjectPipeline, ConversionResultsAreNotDefaulted) {
   EXPECT_EQ(object::ToJSON(object), "{}");
 }
 
-// Random values against random schemas: every step is idempotent, and WouldChange tells whether the steps do something.
+// Random values against random schemas: every step is idempotent, and WouldChange predicts whether the steps change
+// anything.
 class Generator {
  public:
   explicit Generator(unsigned seed) : random_(seed) {}

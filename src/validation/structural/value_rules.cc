@@ -20,12 +20,12 @@ using object::Member;
 using schema::structural::ListType;
 using schema::structural::NodeType;
 
-// Where a value is, for texts. The text is made when something is wrong only.
+// Path of a value. Its text is made only for an error.
 struct Place {
   const Place* parent = nullptr;
   std::string_view name;
   std::int64_t index = -1;
-  bool additional = false;  // a member by additionalProperties: a dot stands before it also at the root
+  bool additional = false;  // a member by additionalProperties: has a leading dot also at the root
 
   std::string ToString() const {
     if (parent == nullptr) return std::string(name);
@@ -41,7 +41,7 @@ struct Issue {
   std::string text;  // upstream drops errors of the same text
 };
 
-// The value that a value replaces, where it can be told (by property, map key or list map key).
+// The old value that a value replaces, if it can be correlated (by property, map key or list map key).
 struct Correlated {
   Value old;
   Node schema;
@@ -50,7 +50,7 @@ struct Correlated {
   mutable std::shared_ptr<const ByKey> items;  // of a list map, made on first use
 };
 
-// Nothing for an item without all of its keys: it is like no other.
+// Nothing for an item that lacks a key: it has no counterpart.
 std::optional<std::string> KeyOf(const Value& item, Node list) {
   std::string key;
   for (std::size_t i = 0; i < list.list_map_key_count(); ++i) {
@@ -187,7 +187,7 @@ class ValueValidator {
     const std::string text = name + " in body " + std::string(rest);
     Add(out, name, text, [&](const FieldPath& path) { return Invalid(path, value, text); });
   }
-  // An error without a place of its own.
+  // An error without a field path.
   void AddPlain(std::vector<Issue>& out, std::string text) const {
     FieldError error = Invalid(base_, "", text);
     out.push_back({std::move(error), std::move(text)});

@@ -35,7 +35,7 @@ class Correlation {
  public:
   Correlation(const Value& now, const Value& old, Node schema) : now_(&now), old_(&old), schema_(schema) {}
 
-  // The correlated member or item; nothing where there is no old value to compare with.
+  // The correlated member or item; nothing without an old value to compare with.
   std::optional<Correlation> Key(std::string_view name) const;
   std::optional<Correlation> Index(std::size_t index) const;
   // Equal as the schema sees it; members that it does not specify are never equal. Computed once.

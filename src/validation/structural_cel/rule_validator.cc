@@ -144,7 +144,7 @@ class RuleActivation final : public cel::Activation {
   }
 };
 
-// Where ratcheting has come to on the way down.
+// State of ratcheting during the descent.
 struct Ratchet {
   const Correlation* current = nullptr;
   const Correlation* nearest_parent = nullptr;

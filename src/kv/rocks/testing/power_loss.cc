@@ -42,7 +42,7 @@ class Table {
     Slot(to)->bytes = Slot(from)->bytes;
     Slot(from)->bytes = 0;
   }
-  // What is not in the table was there before the process, so all of it is on disk.
+  // A file not in the table is older than the process, so all of it is on disk.
   std::uint64_t Get(const std::string& name, std::uint64_t otherwise) const {
     for (std::size_t i = 0; i < kFilesMax && files_[i].name[0] != '\0'; ++i) {
       if (name == files_[i].name) return files_[i].bytes;

@@ -1,5 +1,5 @@
-// A file system that knows what is on disk and what is only in memory, for tests that lose power. Syncing a file
-// notes how much of it is there. What is noted lives in a shared table that survives the process.
+// A file system that tracks which bytes were synced and which are only in memory, for tests that lose power. Syncing a
+// file notes its length. The notes are in a shared table that survives the process.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -10,7 +10,7 @@
 
 namespace keelson::registry::autoscaling {
 
-// How a workload tells which pods are its own.
+// The form of a workload's pod selector.
 enum class SelectorForm : std::uint8_t {
   kLabelSelector,  // metav1.LabelSelector
   kMap,            // labels and values (replicationcontrollers)
