@@ -267,7 +267,37 @@ def migrate(shell, binary, folder):
             process.wait()
 
 
-TESTS = [ci, envtest, backup, migrate]
+def k3s(shell, binary, folder):
+    """Keelson with upstream's controller manager and scheduler, as the page starts them: a Deployment's pods are bound to a node."""
+    cache = (os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) + "/keelson/bin"
+    programs = ["kube-controller-manager", "kube-scheduler"]
+    if not all(os.access(cache + "/" + name, os.X_OK) for name in programs):
+        print("k3s: no %s in %s (interop/build.sh), left out" % (" and ".join(programs), cache))
+        return
+    for name in programs:  # their ports are fixed and nobody asks there
+        script(shell.bin + "/" + name, 'exec %s/%s "$@" --secure-port=0\n' % (cache, name))
+    data = folder + "/keelson"
+    text = indented(page("k3s.md"))[0].replace("/var/lib/keelson", data).replace("0.0.0.0", "127.0.0.1").replace("ADDRESS", "127.0.0.1")
+    commands = [command for command in text.replace("\\\n", " ").splitlines() if command.strip()]
+    expect([command.split()[0] for command in commands] == ["keelson"] + programs, text)
+    shell.environment["KUBECONFIG"] = data + "/admin.kubeconfig"
+    shell.run(commands[0] + " >server.log 2>&1 &\nuntil kubectl get --raw /readyz; do sleep 0.1; done")
+    for command in commands[1:]:
+        shell.run(command + " >%s.log 2>&1 &" % command.split()[0])
+    with open(folder + "/node.json", "w") as f:
+        json.dump({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+                   "capacity": {"cpu": "4", "memory": "8Gi", "pods": "20"}, "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "20"}}}, f)
+    shell.run("kubectl create -f node.json; kubectl create deployment web --image=example.com/web --replicas=3")
+
+    def bound():
+        # The node controller taints a node without a kubelet: the test keeps it schedulable.
+        shell.run("kubectl patch node n --type=merge -p '{\"spec\":{\"taints\":null}}'")
+        return shell.run("kubectl get pods -l app=web -o jsonpath='{.items[*].spec.nodeName}'").split() == ["n"] * 3
+
+    until(bound, "the pods are not bound")
+
+
+TESTS = [ci, envtest, backup, migrate, k3s]
 
 
 def main():
