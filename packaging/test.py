@@ -196,6 +196,11 @@ class Test:
             server.write("container")
             expect(json.loads(run("runc", "state", name))["status"] == "running", "runc state")
         expect(name not in run("runc", "list", "-q"), "the container is left behind")
+        # The command of kubeadm's static pod, as root, which the pod's files belong to (docs/recipes/kubeadm.md).
+        process.update(args=["kube-apiserver", "--version"], user={"uid": 0, "gid": 0})
+        with open(bundle + "/config.json", "w") as f:
+            json.dump(config, f)
+        expect("Kubernetes v" in run("runc", "run", "--bundle", bundle, name), "kube-apiserver")
 
     def emulated(self):
         package = os.path.join(self.work, "unpacked")

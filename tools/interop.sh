@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|embedded-controllers|store|linearizability|etcd-versions|swap|corrupt|differences|konnectivity|aggregation|kubeadm]...; all of them without arguments.
+# Real clients against the built server. usage: tools/interop.sh [clients|kubectl|controllers|embedded-controllers|store|linearizability|robustness|etcd-versions|swap|corrupt|differences|konnectivity|aggregation|kubeadm]...; all of them without arguments.
 # Builds what it needs from the Go module proxy into the user's cache (interop/build.sh); without Go it says what is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tests=("$@")
-[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers embedded-controllers store linearizability etcd-versions swap corrupt differences konnectivity aggregation kubeadm)
+[ ${#tests[@]} -eq 0 ] && tests=(kubectl clients controllers embedded-controllers store linearizability robustness etcd-versions swap corrupt differences konnectivity aggregation kubeadm)
 keelson=build/release/keelson
 bin=${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin
 work=build/release/interop
@@ -58,6 +58,11 @@ for test in "${tests[@]}"; do
         status=$?
       fi
       outcome linearizability $status ;;
+    robustness) # the server on three members of etcd that are killed and cut off, watches and writes compared with etcd's history
+      interop/build.sh etcd etcdctl
+      status=$?
+      [ $status -eq 0 ] && { interop/robustness_test.py $keelson $work/robustness "$bin"; status=$?; }
+      outcome robustness $status ;;
     etcd-versions) # the key-value contract on etcd 3.4, 3.5 and 3.6, and on three members
       interop/build.sh etcd etcd-3.5 etcd-3.4
       status=$?

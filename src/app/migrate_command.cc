@@ -53,6 +53,10 @@ struct Flags {
   std::string egress_selector_config_file;  // its selection "etcd" is used to dial etcd
 };
 
+constexpr std::string_view kFlagNames[] = {
+    "--from",      "--from-cafile", "--from-certfile", "--from-keyfile", "--to",
+    "--to-cafile", "--to-certfile", "--to-keyfile",    "--follow",       "--egress-selector-config-file"};
+
 Outcome<Flags, Error> Parse(const std::vector<std::string>& arguments) {
   Flags flags;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -79,7 +83,7 @@ Outcome<Flags, Error> Parse(const std::vector<std::string>& arguments) {
         known = true;
       }
     }
-    if (!known) return Error("unknown flag " + base::GoQuote(name) + "\n" + kMigrateUsage);
+    if (!known) return Error(UnknownWord("flag", name, kFlagNames) + "\n" + kMigrateUsage);
     if (value.empty()) return Error(name + " needs a value\n" + kMigrateUsage);
   }
   if (flags.from.place.empty() || flags.to.place.empty())

@@ -20,7 +20,6 @@
 #include "app/migrate_command.h"
 #include "app/options.h"
 #include "app/store_folder.h"
-#include "app/suggestion.h"
 #include "app/version.h"
 #include "async/io_pool.h"
 #include "base/strings.h"
@@ -32,17 +31,21 @@
 namespace keelson::app {
 namespace {
 
-// An error that names the word that was not understood, and the nearest one that is.
 int Unknown(std::string_view what, const std::string& word, std::span<const std::string_view> known,
             const char* usage) {
-  std::string text = "unknown " + std::string(what) + " " + base::GoQuote(word);
-  if (const auto nearest = Suggestion(word, known); !nearest.empty())
-    text += "; did you mean " + base::GoQuote(nearest) + "?";
-  return Fail(text + "\n" + usage);
+  return Fail(UnknownWord(what, word, known) + "\n" + usage);
+}
+
+// What the store says, and what to do when a server runs on it.
+int FailOfStore(const kv::Error& error) {
+  if (error.code != kv::ErrorCode::kInUse) return Fail(error.message);
+  return Fail(Error(error.message,
+                    "stop that server first; `keelson backup save` backs up a running one, and the page Store of its "
+                    "console checks and defragments it"));
 }
 
 int Report(const kv::Result<kv::rocks::CheckReport>& report) {
-  if (!report.ok()) return Fail(report.error().message);
+  if (!report.ok()) return FailOfStore(report.error());
   std::printf("revision %lld, compacted to %lld, %lld keys, %lld changes, %lld leases, %lld bytes of values\n",
               static_cast<long long>(report->revision), static_cast<long long>(report->compact_revision),
               static_cast<long long>(report->keys), static_cast<long long>(report->changes),
@@ -52,8 +55,10 @@ int Report(const kv::Result<kv::rocks::CheckReport>& report) {
 
 int Snapshot(const std::string& folder, const std::string& file) {
   if (std::filesystem::exists(file)) return Fail(file + " is already there: choose another name");
+  // Opening would make a new store where none is.
+  if (!std::filesystem::exists(folder + "/db")) return Fail("there is no store in " + folder);
   auto store = kv::rocks::Open({.dir = folder});
-  if (!store.ok()) return Fail(store.error().message);
+  if (!store.ok()) return FailOfStore(store.error());
   async::IOPool io(1);
   const auto info = [&] {
     Progress progress("reading the store", ProgressUnit::kItems);
@@ -90,7 +95,7 @@ int Defragment(const std::string& folder) {
   const std::uint64_t before = BytesIn(folder);
   if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "rewriting %s ...\n", HumanBytes(before).c_str());
   const auto done = kv::rocks::DefragmentDir(folder);
-  if (!done.ok()) return Fail(done.error().message);
+  if (!done.ok()) return FailOfStore(done.error());
   Say(HumanBytes(before) + " before, " + HumanBytes(BytesIn(folder)) + " now");
   return 0;
 }
@@ -179,6 +184,8 @@ int Completion(const std::vector<std::string>& arguments) {
     if (!flag.hidden) flags.push_back({"--" + std::string(flag.name), std::string(flag.usage)});
   }
   const auto script = arguments.size() == 1 ? CompletionScript(arguments[0], commands, flags) : std::nullopt;
+  constexpr std::string_view kShells[] = {"bash", "zsh", "fish"};
+  if (!script && arguments.size() == 1) return Unknown("shell", arguments[0], kShells, kCompletionUsage);
   if (!script) return Fail(kCompletionUsage);
   std::fputs(script->c_str(), stdout);
   return 0;

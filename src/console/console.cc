@@ -7,6 +7,7 @@
 #include "console/audit_pages.h"
 #include "console/files.h"
 #include "console/paths.h"
+#include "console/yaml_page.h"
 #include "endpoints/static_file.h"
 
 namespace keelson::console {
@@ -24,7 +25,8 @@ std::string_view TypeOf(std::string_view name) {
 bool IsPublic(const auth::Attributes& attributes) {
   if (attributes.resource_request) return false;
   const std::string_view path = attributes.path;
-  if (attributes.verb == "get" && path == kNamespacesPath)
+  const auto is = [&](std::string_view verb, std::string_view name) { return attributes.verb == verb && path == name; };
+  if (is("get", kNamespacesPath) || is("post", kYAMLPath))
     return std::ranges::find(attributes.user->groups, request::kAuthenticated) != attributes.user->groups.end();
   if (attributes.verb == "post") return path.starts_with(kSessionPrefix);
   return attributes.verb == "get" && (path == kRoot || (path.starts_with(kPrefix) && !path.starts_with(kAPIPrefix)));
@@ -55,6 +57,7 @@ void InstallConsole(server::PathMux& mux, ConsoleParts parts) {
   if (parts.tail) InstallAudit(mux, std::move(parts.tail));
   if (parts.store) InstallStore(mux, std::move(parts.store));
   if (parts.rules) InstallNamespaces(mux, std::move(parts.rules), std::move(parts.namespaces));
+  InstallYAML(mux);
   for (const File& file : kFiles) {
     const endpoints::StaticFile served{.bytes = file.bytes, .type = TypeOf(file.name)};
     mux.Unlisted(std::string(kPrefix) + std::string(file.name), endpoints::NewStaticFile(served));

@@ -25,7 +25,7 @@ struct ConsoleParts {
 void InstallConsole(server::PathMux& mux, ConsoleParts parts);
 
 // Allows everyone to get the pages and to exchange a link, so that a user without a client certificate can sign in, and
-// every signed-in user to list their namespaces; delegates everything else to `next`.
+// every signed-in user to list their namespaces and to convert YAML; delegates everything else to `next`.
 std::shared_ptr<auth::Authorizer> AllowPages(std::shared_ptr<auth::Authorizer> next);
 
 }  // namespace keelson::console

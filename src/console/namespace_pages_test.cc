@@ -35,6 +35,9 @@ TEST(NamespacePagesTest, EverySignedInUserIsAllowed) {
   EXPECT_FALSE(allows("system:authenticated", "post", "/console/api/namespaces"));
   EXPECT_FALSE(allows("system:authenticated", "get", "/console/api/namespaces/x"));
   EXPECT_FALSE(allows("system:unauthenticated", "get", "/console/api/namespaces"));
+  EXPECT_TRUE(allows("system:authenticated", "post", "/console/api/yaml"));
+  EXPECT_FALSE(allows("system:authenticated", "get", "/console/api/yaml"));
+  EXPECT_FALSE(allows("system:unauthenticated", "post", "/console/api/yaml"));
   EXPECT_FALSE(allows("system:authenticated", "get", "/console/api/store"));
   EXPECT_TRUE(allows("system:unauthenticated", "get", "/console/main.js"));
 }

@@ -1,5 +1,6 @@
 // The console in a real Chromium, driven by Playwright. usage: node console.mjs URL [NAME ...]; console_test.py starts the server and says which tokens it knows.
-// KEELSON_PLAYWRIGHT: the node_modules folder with playwright-core and axe-core.
+// KEELSON_PLAYWRIGHT: the node_modules folder with playwright-core and axe-core. KEELSON_CONSOLE_FILES: a folder whose files take the place of the served ones, to try
+// changes of the pages without a build.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -96,6 +97,101 @@ const TESTS = {
     assert.ok(!(await grey()).includes("a: b") && (await grey()).includes("resourceVersion"), await grey());
   },
 
+  // An edit of the YAML: what was changed is sent, and nothing else.
+  async edit(page) {
+    const at = DEPLOYMENTS + "/edited", mine = (object) => object.metadata.managedFields.filter((entry) => entry.manager === "keelson-console");
+    await apply(at, "pipeline", deployment("edited", 2));
+    const before = await api("GET", at);
+    await signIn(page, ADMIN);
+    await go(page, "#/object/apps/v1/deployments/default/edited");
+    const edit = async (from, to) => {
+      await page.getByRole("button", { name: "Edit", exact: true }).click();
+      const text = page.getByLabel("YAML", { exact: true }), old = await text.inputValue();
+      assert.ok(old.includes(from), old);
+      await text.fill(old.replace(from, to));
+      await page.getByRole("button", { name: "Dry run" }).click();
+    };
+    const save = page.getByRole("button", { name: "Save" });
+    // A field that nobody set, and one that is new: no conflict, and no other field changes hands.
+    await edit("revisionHistoryLimit: 10", "revisionHistoryLimit: 3\n  paused: true");
+    await page.getByText("+  revisionHistoryLimit: 3").waitFor();
+    assert.equal(await page.getByText("Conflict").count(), 0);
+    await accessible(page, "edit");
+    await save.click();
+    await page.getByText("Saved.").waitFor();
+    let now = await api("GET", at);
+    assert.deepEqual(mine(now).map((entry) => [entry.operation, entry.fieldsV1]), [["Update", { "f:spec": { "f:paused": {}, "f:revisionHistoryLimit": {} } }]]);
+    const owned = (object) => object.metadata.managedFields.find((entry) => entry.manager === "pipeline").fieldsV1;
+    assert.deepEqual(owned(now), owned(before));
+    assert.equal(now.spec.revisionHistoryLimit, 3);
+    // A field of somebody else is named and needs consent.
+    await edit("image: \"example.com/web:1\"", "image: \"example.com/web:2\"");
+    await page.getByText('.spec.template.spec.containers[{"name":"main"}].image, managed by pipeline').waitFor();
+    assert.ok(await save.isDisabled());
+    await accessible(page, "edit, conflict");
+    await page.getByLabel("take these fields over").check();
+    await save.click();
+    await until(async () => assert.equal((await api("GET", at)).spec.template.spec.containers[0].image, "example.com/web:2"), "not saved");
+    await until(async () => assert.equal(await page.locator("main textarea").count(), 0), "the saved object is not shown");
+    now = await api("GET", at);
+    assert.equal(now.spec.template.spec.containers[0].image, "example.com/web:2");
+    assert.ok(JSON.stringify(owned(now)).includes("f:replicas") && !JSON.stringify(owned(now)).includes("f:image"), JSON.stringify(owned(now)));
+    // A line that is removed is removed from the object. A change of others elsewhere is no conflict, one of the same field is.
+    await edit("  paused: true\n", "");
+    await page.getByText("-  paused: true").waitFor();
+    await api("PATCH", at + "?fieldManager=autoscaler", { spec: { replicas: 5 } }, "application/merge-patch+json");
+    await save.click();
+    await until(async () => assert.ok(!("paused" in (await api("GET", at)).spec)), "not removed");
+    await until(async () => assert.equal(await page.locator("main textarea").count(), 0), "the saved object is not shown");
+    assert.equal((await api("GET", at)).spec.replicas, 5);
+    await page.locator("main pre", { hasText: "replicas: 5" }).first().waitFor();
+    await edit("replicas: 5", "replicas: 6");
+    await page.getByText(".spec.replicas, managed by autoscaler").waitFor();
+    await api("PATCH", at + "?fieldManager=autoscaler", { spec: { replicas: 7 } }, "application/merge-patch+json");
+    await page.getByLabel("take these fields over").check();
+    await save.click();
+    await page.getByText("Somebody else has changed the same fields").waitFor();
+    assert.equal((await api("GET", at)).spec.replicas, 7);
+    await page.getByRole("button", { name: "Open the new version" }).click();
+    await page.locator("main pre", { hasText: "replicas: 7" }).first().waitFor();
+    // Mistakes are told, with their line; nothing is sent.
+    await edit("  replicas: 7", "  replicas: : 7");
+    await page.getByText("mapping values are not allowed").waitFor();
+    await edit("name: edited", "name: another");
+    await page.getByText("names another object").waitFor();
+    await edit("replicas: 7", "replicas: 7\n  replicaz: 1");
+    await page.getByText('unknown field "spec.replicaz"').first().waitFor();
+    await edit("replicas: 7", "replicas: 7 # as it was");
+    await page.getByText("Nothing is changed.").waitFor();
+  },
+
+  // A text with several objects by server-side apply.
+  async apply(page) {
+    await api("POST", MAPS + "?fieldManager=somebody", configMap("theirs", { a: "b" }));
+    await signIn(page, ADMIN);
+    await page.getByRole("link", { name: "Apply" }).click();
+    const text = page.getByLabel("YAML", { exact: true }), press = (name) => page.getByRole("button", { name }).click();
+    await text.fill("---\n# two\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: pasted}\ndata:\n  hello: world\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs}\ndata: {a: c}\n");
+    await press("Dry run");
+    await page.getByText("ConfigMap default/pasted: would be created").waitFor();
+    await page.getByText('conflict with "somebody"').first().waitFor();
+    assert.ok(await page.getByRole("button", { name: "Apply" }).isDisabled());
+    await accessible(page, "apply");
+    await page.getByLabel("take over fields of others").check();
+    await press("Dry run");
+    await page.getByText("ConfigMap default/theirs: would be changed").waitFor();
+    await page.getByText("+  a: c").waitFor();
+    await press("Apply");
+    await page.getByText("Applied.").waitFor();
+    assert.equal((await api("GET", MAPS + "/theirs")).data.a, "c");
+    assert.deepEqual((await api("GET", MAPS + "/pasted")).metadata.managedFields.map((entry) => [entry.manager, entry.operation]), [["keelson-console", "Apply"]]);
+    for (const [wrong, said] of [["a: b: c", "mapping values"], ["a: b", "needs apiVersion"], ["# nothing", "no object in the text"], ["apiVersion: x/v1\nkind: Other\nmetadata: {name: z}", "no kind Other in x"]]) {
+      await text.fill(wrong);
+      await press("Dry run");
+      await page.getByText(said).waitFor();
+    }
+  },
+
   async columns(page) {
     await api("POST", PODS, pod("left", "node-a"));
     await api("POST", PODS, pod("right", "node-b"));
@@ -143,8 +239,7 @@ const TESTS = {
     await page.reload();
     await signIn(page, ADMIN);
     await go(page, "#/list/core/v1/configmaps");
-    await row(page, "kube-root-ca.crt").first().waitFor().catch(() => {});
-    assert.ok((await headings(page)).includes("Data"), "another kind has its own");
+    await until(async () => assert.ok((await headings(page)).includes("Data")), "another kind has its own");
     await go(page, "#/list/core/v1/pods");
     await row(page, "left").getByText("example.com/left").waitFor();
     assert.ok(page.url().includes("column=Image"), page.url());
@@ -168,6 +263,9 @@ const TESTS = {
     await signIn(page, ADMIN);
     await go(page, "#/list/core/v1/configmaps?fields=metadata.namespace%3Ddefault&filter=key-");
     await row(page, "key-000").waitFor();
+    // Rows have the height that scrolling counts with.
+    const heights = await page.locator(".scroller tbody tr:not([aria-hidden])").evaluateAll((rows) => rows.map((one) => one.getBoundingClientRect().height));
+    assert.ok(heights.length > 20 && heights.every((height) => height === 27), String(heights));
     await page.evaluate(() => document.activeElement.blur());
     for (let i = 0; i < 100; i++) await page.keyboard.press(i % 2 ? "j" : "ArrowDown");
     await page.keyboard.press("k");
@@ -263,7 +361,7 @@ const TESTS = {
     await api("POST", MAPS, configMap("viewed", { a: "b" }));
     await signIn(page, ADMIN);
     for (const [hash, text] of [["#/", "Choose a kind"], ["#/list/core/v1/configmaps?filter=viewed", "viewed"], ["#/object/core/v1/configmaps/default/viewed", "created"], ["#/new/core/v1/configmaps", "Dry run"],
-                                ["#/find/viewed", "1 found."], ["#/access", "* in *"], ["#/server", "global-default"], ["#/store", "Space left"], ["#/audit", "waiting for events"]]) {
+                                ["#/apply", "Server-side apply"], ["#/find/viewed", "1 found."], ["#/access", "* in *"], ["#/server", "global-default"], ["#/store", "Space left"], ["#/audit", "Requests as they happen"]]) {
       await go(page, hash);
       await page.locator("main").getByText(text).first().waitFor();
       await accessible(page, hash);
@@ -279,7 +377,8 @@ for (const [name, test] of Object.entries(TESTS)) {
   page.setDefaultTimeout(60000);
   page.on("request", (request) => asked.push(request.url()));
   page.on("pageerror", (error) => broken.push(error.message));
-  const begin = Date.now();
+  const begin = Date.now(), files = process.env.KEELSON_CONSOLE_FILES;
+  if (files) await page.route(/\/console(\/[a-z]+\.(js|css|svg|html))?$/, (route) => route.fulfill({ path: path.join(files, path.basename(new URL(route.request().url()).pathname).replace(/^console$/, "index.html")) }));
   try {
     await test(page);
     assert.deepEqual(broken, [], "errors of scripts");

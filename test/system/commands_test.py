@@ -414,9 +414,22 @@ def help_texts(binary, folder):
     as_etcd = os.path.join(folder, "etcd")
     os.symlink(binary, as_etcd)
     expect("--listen-client-urls" in run(as_etcd, "--help"), "etcd --help")
-    for words, nearest in ((["storre"], '"store"'), (["store", "chek", "x"], '"check"'), (["--etcd-server=x"], "--etcd-servers"), (["--secure-prot=1"], "--secure-port"), (["help", "docter"], '"doctor"')):
+    for words, nearest in ((["storre"], '"store"'), (["store", "chek", "x"], '"check"'), (["--etcd-server=x"], "--etcd-servers"), (["--secure-prot=1"], "--secure-port"), (["help", "docter"], '"doctor"'),
+                           (["backup", "sav"], '"save"'), (["migrate", "--frm", "x"], '"--from"'), (["completion", "bsh"], '"bash"')):
         text = run(binary, *words, code=1)
         expect("did you mean" in text.lower() and nearest in text, "%s: %s" % (words, text))
+
+
+def store_folders(binary, folder):
+    """A mistyped folder is an error, not a new store; one that is in use is told with what to do."""
+    for verb, more in (("check", []), ("snapshot", [folder + "/snapshot"]), ("defragment", [])):
+        text = run(binary, "store", verb, folder + "/nothing", *more, code=1)
+        expect("there is no store in" in text and not os.path.exists(folder + "/nothing"), "%s: %s" % (verb, text))
+    server = started(binary, folder)
+    for verb, more in (("check", []), ("snapshot", [folder + "/snapshot"]), ("defragment", [])):
+        text = run(binary, "store", verb, server.data, *more, code=1)
+        expect("in use" in text and "keelson backup save" in text, "%s: %s" % (verb, text))
+    server.stop()
 
 
 def migrated_folder(binary, folder):
@@ -436,7 +449,7 @@ def migrated_folder(binary, folder):
     server.stop()
 
 
-TESTS = [help_texts, migrated_folder, start_problems, banner, flags_in_force, etcd_awaited, etcd_not_needed_to_find_mistakes, etcd_lost, backup, lost_keys, doctor, top, envtest_assets]
+TESTS = [help_texts, store_folders, migrated_folder, start_problems, banner, flags_in_force, etcd_awaited, etcd_not_needed_to_find_mistakes, etcd_lost, backup, lost_keys, doctor, top, envtest_assets]
 
 
 def main():

@@ -333,10 +333,14 @@ import { clientRows, parseMetrics, requestRows, slowestRows } from "./server.js"
 import { describe, pathAt } from "./explain.js";
 import { changers } from "./history.js";
 import { changedMeanwhile, mergePatch } from "./patch.js";
+import { takenFrom } from "./change.js";
+import { changesOf } from "./edit.js";
+import { documents, placeOf } from "./apply.js";
 import { resolve } from "./fields.js";
 import { schemaOf } from "./form.js";
 import { ruleRows } from "./access.js";
-import { refersTo } from "./object.js";
+import { refersTo } from "./relations.js";
+import { counted } from "./home.js";
 import { eventCells } from "./audit.js";
 import { outcome, portForwardCommand, words } from "./pod.js";
 import { age, spaceLeft } from "./store.js";
@@ -356,6 +360,17 @@ check(mergePatch({ a: 1, b: { c: 1, d: [1] }, e: 1 }, { a: 1, b: { c: 2, d: [1] 
 check(mergePatch({ l: [{ a: 1, b: 2 }], m: [1], n: null }, { l: [{ b: 2, a: 1 }], m: [], n: null }), { m: [] });
 check(changedMeanwhile({ a: 1, b: { c: 2 }, d: null, e: [2] }, { a: 0, b: { c: 1, x: 1 }, d: 1, e: [1] }, { a: 0, b: { c: 1, x: 2 }, d: 1, e: [1], f: 1 }), []);
 check(changedMeanwhile({ a: 1, b: { c: 2 }, d: null, n: 1 }, { b: { c: 1 }, d: 1 }, { b: { c: 3 }, n: 2 }), [".b.c", ".d", ".n"]);
+const fields = (...entries) => ({ metadata: { managedFields: entries.map(([manager, fieldsV1, subresource]) => ({ manager, operation: "Update", subresource, fieldsV1 })) } });
+check(takenFrom(fields(["a", { "f:s": { "f:x": {}, "f:l": { 'k:{"n":"c"}': { ".": {}, "f:i": {} } } } }], ["keelson-console", { "f:q": {} }], ["b", { "f:x": {} }, "status"]), fields(["a", { "f:s": { "f:l": { 'k:{"n":"c"}': { ".": {} } } } }])),
+      [{ manager: "a", field: ".s.x" }, { manager: "a", field: '.s.l[{"n":"c"}].i' }]);
+check(takenFrom(fields(["a", { "f:x": {} }]), fields(["a", { "f:x": {} }], ["c", { "f:y": {} }])), []);
+const named = (more) => ({ apiVersion: "v1", kind: "K", metadata: { name: "n" }, ...more });
+check(changesOf(named({ a: 1, b: [1] }), named({ b: [1], c: 2, status: { x: 1 } })), { a: null, c: 2 });
+check([named({ kind: "L" }), [], null, { ...named(), metadata: { name: "m" } }].map((wanted) => { try { return changesOf(named(), wanted); } catch (error) { return error.status; } }), [0, 0, 0, 0]);
+check(documents("# c\\n---\\na: 1\\n--- # d\\nb: |\\n  x\\n  ---\\n---\\n  # only this\\n").length, 2);
+const offered = [{ group: "apps", version: "v1", kind: "D", plural: "ds", namespaced: true }, { group: "", version: "v1", kind: "N", plural: "ns", namespaced: false }];
+check([placeOf({ apiVersion: "apps/v2", kind: "D", metadata: { name: "x" } }, offered, "").path, placeOf({ apiVersion: "v1", kind: "N", metadata: { name: "x", namespace: "y" } }, offered, "z").path],
+      ["/apis/apps/v2/namespaces/default/ds/x", "/api/v1/ns/x"]);
 const version = (...entries) => ({ metadata: { managedFields: entries.map(([manager, time]) => ({ manager, time })) } });
 check(changers(version(["a", 1], ["b", 1]), version(["a", 1], ["b", 2], ["c", 2])).map((entry) => entry.manager), ["b", "c"]);
 check(changers(null, version(["a", 1])).length, 1);
@@ -382,6 +397,7 @@ check(["name: a", "app: b", "- name: c", "name: p", "- image", "replicas", "spec
 const described = { P: { properties: { list: { type: "array", items: { $ref: "#/components/schemas/I" } }, labels: { type: "object", additionalProperties: { type: "string", description: "L" } } } }, I: { properties: { n: { type: "integer", description: "N" } } } };
 check([describe(["list", "n"], { $ref: "#/components/schemas/P" }, described), describe(["labels", "x"], described.P, described), describe(["no"], described.P, described)],
       [{ type: "integer", description: "N" }, { type: "string", description: "L" }, null]);
+check(counted(parseMetrics('apiserver_resource_objects{group="",resource="pods"} 3\\napiserver_resource_objects{group="",resource="gone"} 9\\n'), [{ group: "", plural: "pods" }]).map((row) => row.count), [3]);
 check([age(0), age(61), age(3600), age(100000)], ["0 s", "1 min 1 s", "1 h", "1 d 3 h"]);
 check([spaceLeft({ quotaBytes: 10, bytes: 4, diskFreeBytes: 5 }), spaceLeft({ quotaBytes: 0, bytes: 4, diskFreeBytes: 5 }), spaceLeft({ quotaBytes: 3, bytes: 4, diskFreeBytes: 5 })], [5, 5, 0]);
 check(outcome({ status: "Failure", message: "m", details: { causes: [{ reason: "ExitCode", message: "3" }] } }), "The command has ended with exit code 3.");
@@ -605,9 +621,9 @@ def browser(binary, folder):
     page.has("+immutable: false")
     accessible(page, "edit")
     expect("immutable" not in client.must(200, "GET", MAPS + "/first"), "the dry run wrote")
-    page.click("Apply")
-    page.has("Applied.")
-    expect(client.must(200, "GET", MAPS + "/first")["immutable"] is False, "not applied")
+    page.click("Save")
+    page.has("Saved.")
+    expect(client.must(200, "GET", MAPS + "/first")["immutable"] is False, "not saved")
     client.must(200, "PATCH", MAPS + "/first?fieldManager=other&force=true", json.dumps(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "first"}, "data": {"z": "other"}}), content_type="application/apply-patch+yaml")
     page.go("#/")
@@ -616,7 +632,8 @@ def browser(binary, folder):
     page.click("Edit")
     page.run("const u = document.querySelector('textarea'); u.value = u.value.replace('z: other', 'z: mine'); u.dispatchEvent(new Event('input'))")
     page.click("Dry run")
-    page.has("conflict")
+    page.has(".data.z, managed by other")
+    expect(page.run("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Save').disabled"), "a conflict can be saved")
 
     # What happened to it, and back: the newest version is what `other` did, the one before is what the console did.
     page.go("#/")
@@ -633,6 +650,27 @@ def browser(binary, folder):
     page.click("Put back now")
     page.has("Put back.")
     expect("z" not in client.must(200, "GET", MAPS + "/first")["data"], "not put back")
+
+    # Owners and owned, as a tree.
+    first = client.must(200, "GET", MAPS + "/first")
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "first", "uid": first["metadata"]["uid"]}
+    account = client.must(201, "POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "owned", "ownerReferences": [owner]}})
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    replicas = client.must(201, "POST", "/apis/apps/v1/namespaces/default/replicasets", {"metadata": {"name": "below", "ownerReferences": [{**owner, "kind": "ServiceAccount", "name": "owned", "uid": account["metadata"]["uid"]}]},
+                           "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template}})
+    page.go("#/object/apps/v1/replicasets/default/below")
+    page.has("ServiceAccount owned")
+    page.until("document.querySelector('.tree')?.innerText.replace(/\\s+/g, ' ').trim() === 'ConfigMap first ServiceAccount owned ReplicaSet below'", "the owners of " + replicas["metadata"]["name"])
+    page.go("#/object/core/v1/configmaps/default/first")
+    page.has("nothing found that it owns")
+    page.click("Look in every kind")
+    page.until("document.querySelector('.tree').innerText.replace(/\\s+/g, ' ').trim() === 'ConfigMap first ServiceAccount owned ReplicaSet below'", "what it owns")
+    accessible(page, "tree")
+
+    # The first view.
+    page.go("#/")
+    page.has("Most numerous")
+    accessible(page, "start")
 
     # A form made of the schema, for a custom resource.
     client.must(201, "POST", CRDS, WIDGETS)
@@ -742,6 +780,8 @@ def form_edit(page, client):
     page.run("field('image').value = 'example.com/web:2'; field('value', folded('annotations')).value = 'three\\nmore\\nlines'")
     page.click("Dry run")
     page.has('+        image: "example.com/web:2"')
+    page.has('.spec.template.spec.containers[{"name":"main"}].image, managed by pipeline')
+    page.run("document.getElementById('take-over').click()")
     # A status update and another field by another user.
     client.must(200, "PATCH", DEPLOYMENTS + "/web/status", {"status": {"observedGeneration": 1}}, content_type="application/merge-patch+json")
     client.must(200, "PATCH", DEPLOYMENTS + "/web?fieldManager=autoscaler", {"spec": {"replicas": 7}}, content_type="application/merge-patch+json")
@@ -759,6 +799,7 @@ def form_edit(page, client):
     page.run("field('replicas').value = '9'")
     page.click("Dry run")
     page.has("+  replicas: 9")
+    page.run("document.getElementById('take-over').click()")
     client.must(200, "PATCH", DEPLOYMENTS + "/web?fieldManager=autoscaler", {"spec": {"replicas": 8}}, content_type="application/merge-patch+json")
     page.click("Save")
     page.has("Somebody else has changed the same fields")
@@ -962,6 +1003,13 @@ def screenshots(binary, folder):
     picture("sign-in")
     sign_in(page, server, "admin-token")
     page.until("[...document.querySelectorAll('#kinds a')].some((a) => a.textContent === 'Widget')", "no custom resource")
+    client.must(201, "POST", "/api/v1/namespaces/default/events", {"metadata": {"name": "web"}, "involvedObject": {"kind": "Deployment", "apiVersion": "apps/v1", "namespace": "default", "name": "web"},
+                "type": "Warning", "reason": "FailedCreate", "message": "quota exceeded", "lastTimestamp": "2026-11-17T20:00:00Z"})
+    page.go("#/server")
+    page.has("global-default")
+    page.go("#/")
+    page.has("Most numerous")
+    picture("start")
     page.go("#/list/apps/v1/deployments")
     page.has("worker")
     picture("list")
@@ -989,9 +1037,16 @@ def screenshots(binary, folder):
              "t.setSelectionRange(t.value.indexOf('replicas'), t.value.indexOf('replicas')); t.dispatchEvent(new Event('input')); t.dispatchEvent(new Event('click'))")
     page.has("spec.replicas <integer>")
     page.click("Dry run")
-    page.has("Others manage these fields.")
+    page.has("others manage fields")
     page.run("document.querySelector('main').scrollTop = 0")
     picture("conflict")
+    page.go("#/apply")
+    page.has("Apply YAML")
+    page.run("const a = document.querySelector('textarea'); a.style.minHeight = '14rem'; a.value = %s" % json.dumps(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: api\nspec:\n  replicas: 3\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: greeting\ndata:\n  hello: world\n"))
+    page.click("Dry run")
+    page.has("would be created")
+    picture("apply")
     page.go("#/new/example.com/v1/widgets")
     page.has("How large it is.")
     picture("form")

@@ -1,5 +1,6 @@
 #include "app/commands/backup_command.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -104,6 +105,9 @@ int RunBackup(const std::vector<std::string>& given) {
     return 0;
   }
   if (verb.empty()) return Fail(kBackupUsage);
+  constexpr std::string_view kVerbs[] = {"save", "list", "verify", "restore"};
+  if (std::ranges::find(kVerbs, verb) == std::end(kVerbs))
+    return Fail(UnknownWord("backup command", verb, kVerbs) + "\n" + kBackupUsage);
   return Fail("cannot use " + base::GoQuote(base::Join(arguments, " ")) + "\n" + kBackupUsage);
 }
 

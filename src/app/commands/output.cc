@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "app/suggestion.h"
+#include "base/strings.h"
+
 namespace keelson::app {
 
 int Fail(const std::string& message) {
@@ -12,6 +15,13 @@ int Fail(const std::string& message) {
 
 int Fail(const Error& error) {
   return Fail(error.hint().empty() ? error.message() : error.message() + "\n  " + error.hint());
+}
+
+std::string UnknownWord(std::string_view what, std::string_view word, std::span<const std::string_view> known) {
+  std::string text = "unknown " + std::string(what) + " " + base::GoQuote(word);
+  if (const auto nearest = Suggestion(word, known); !nearest.empty())
+    text += "; did you mean " + base::GoQuote(nearest) + "?";
+  return text;
 }
 
 void Say(const std::string& line) {

@@ -1,11 +1,13 @@
 // Routes of the console: the view is the URL. Hidden tabs hold no watch.
 import { accessView } from "./access.js";
 import { learnRules, may } from "./allowed.js";
+import { applyView } from "./apply.js";
 import { auditView } from "./audit.js";
 import { call, discover, getJSON, hasToken, setToken } from "./api.js";
 import { el, explain, isTyping, show } from "./dom.js";
 import { findView } from "./find.js";
 import { newView } from "./form.js";
+import { homeView } from "./home.js";
 import { objectView } from "./object.js";
 import { serverView } from "./server.js";
 import { endSession, hasSession, openLink } from "./session.js";
@@ -60,12 +62,13 @@ async function route() {
     if (view === "store") return await storeView(signal);
     if (view === "audit") return await auditView(new URLSearchParams(query), signal);
     if (view === "access") return await accessView(namespaceBox.value, signal);
+    if (view === "apply") return applyView(kinds, namespaceBox.value);
     if (view === "find" && words[0]) return await findView(words[0], kinds, namespaceBox.value, signal);
     const kind = find(...words.slice(0, 3));
     if (view === "list" && kind) return await tableView(kind, kind.namespaced ? namespaceBox.value : "", new URLSearchParams(query), signal);
     if (view === "new" && kind) return await newView(kind, namespaceBox.value, signal);
     if (view === "object" && kind) return await objectView(kind, words[3] === "-" ? "" : words[3], words[4], kinds, signal);
-    show(el("h1", {}, "Keelson"), el("p", {}, "Choose a kind on the left, or press / and type a few letters of its name. Control and Enter look for objects by name."));
+    await homeView(kinds, namespaceBox.value, signal);
   } catch (error) {
     if (!signal.aborted) show(el("p", { class: "bad" }, explain(error)));
   }

@@ -115,7 +115,7 @@ function followEvents(signal) {
   return state;
 }
 
-async function health() {
+export async function health() {
   const text = await getText("/readyz?verbose").catch((error) => (error.status === 500 ? error.message : Promise.reject(error)));
   const bad = text.split("\n").filter((line) => line.startsWith("[-]"));
   return bad.length ? el("pre", { class: "bad" }, bad.join("\n")) : el("p", { class: "good" }, "ready: every check passes");

@@ -1,4 +1,4 @@
-// JSON values as YAML text, as kubectl prints them. Reading YAML is left to the server: server-side apply takes the text as it is.
+// JSON values as YAML text, as kubectl prints them. Reading YAML is left to the server (change.js).
 const PLAIN = /^[A-Za-z_./$][A-Za-z0-9_./$ -]*$/;
 const WORDS = new Set(["true", "false", "null", "yes", "no", "on", "off", "y", "n", "~", ".inf", ".nan"]);
 

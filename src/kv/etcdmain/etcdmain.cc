@@ -236,7 +236,10 @@ Outcome<Flags, std::string> ParseFlags(const std::vector<std::string>& arguments
     if (equals != std::string_view::npos) {
       value = word.substr(equals + 1);
     } else if (!BooleanFlags().contains(name)) {
-      if (i + 1 >= arguments.size()) return "flag needs an argument: -" + name;
+      if (i + 1 >= arguments.size()) {
+        KS_RETURN_IF_ERROR(SetFlag(flags, name, "0"));  // an unknown flag is told as one
+        return "flag needs an argument: -" + name;
+      }
       value = arguments[++i];
     }
     KS_RETURN_IF_ERROR(SetFlag(flags, name, value));
