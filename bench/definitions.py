@@ -29,6 +29,8 @@ from rig import RealPair  # noqa: E402
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PER_GROUP = 10
 SERVED_SAMPLES = 10  # definitions of which the time from create to served is taken
+# Streams that a server allows on one HTTP/2 connection. Controllers open another connection when one is full; curl would open one for each watch beyond.
+WATCHES_PER_CONNECTION = 100
 # Changes of the past are in the store until a compaction, and a start reads them for watches that resume. A cluster compacts every five minutes.
 COMPACTION_SECONDS = 10
 COMPACTION = ["--etcd-compaction-interval=%ds" % COMPACTION_SECONDS]
@@ -190,7 +192,7 @@ def create_to_served(client, wanted):
 
 
 def watch(server, folder, wanted, numbers):
-    """Metadata watches that stay open, multiplexed on HTTP/2 connections as a controller's are: the curl process."""
+    """Metadata watches that stay open, multiplexed on one HTTP/2 connection as a controller's are: the curl process."""
     config = os.path.join(folder, "watches-%s-%d" % (wanted.title, numbers[0]))
     with open(config, "w") as f:
         for number in numbers:
@@ -282,7 +284,8 @@ def run(title, server, folder, wanted):
         before, watched = server.memory_kb(), watching(client)
         refused = sum(client.request("POST", wanted.collection(number), wanted.object(number))[0] != 201 for number in range(wanted.count))
         print("objects created                       %8d" % (wanted.count - refused))
-        watchers = [watch(server, folder, wanted, range(begin, min(begin + 200, wanted.count))) for begin in range(0, wanted.count, 200)]
+        watchers = [watch(server, folder, wanted, range(begin, min(begin + WATCHES_PER_CONNECTION, wanted.count)))
+                    for begin in range(0, wanted.count, WATCHES_PER_CONNECTION)]
         deadline = time.monotonic() + 120
         while watching(client) < watched + wanted.count and time.monotonic() < deadline:
             time.sleep(0.2)

@@ -5,7 +5,7 @@
 Each server finds what the other left, object by object, and writes what the other then finds. Byte compatibility is asked of the
 servers themselves: an update that changes nothing is not written when the bytes that it would write are those that lie there, so after
 PUTting every object unchanged no resourceVersion and no value in etcd may have moved. The objects are those that the recordings
-create (KEELSON_CORPUS, by default test/recordings/corpus); the fixtures of the roundtrip set (KEELSON_SUITES) are put into etcd
+create (KEELSON_CORPUS, by default test/recordings/corpus) and custom resources; the fixtures of the roundtrip set (KEELSON_SUITES) are put into etcd
 as they are, and both servers must show each of them alike.
 
 --encrypted: the same with an EncryptionConfiguration in which every resource is sealed, by one or another of the providers.
@@ -183,6 +183,49 @@ def seeds(corpus, per_resource):
     return chosen
 
 
+CUSTOM_GROUP = "swap.example.com"
+
+
+def definitions():
+    """One with defaults, pruning, subresources and a second version, one that keeps what it does not know."""
+    spec = {"type": "object", "properties": {
+        "replicas": {"type": "integer", "default": 1}, "ratio": {"type": "number"}, "port": {"x-kubernetes-int-or-string": True},
+        "note": {"type": "string", "nullable": True}, "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "parts": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
+            "type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "size": {"type": "integer", "default": 3}}}}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}}
+    parts = {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
+    version = lambda name, stored: {"name": name, "served": True, "storage": stored, "schema": schema, "subresources": parts}  # noqa: E731
+    loose = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    for plural, kind, scope, versions in (("swapwidgets", "SwapWidget", "Namespaced", [version("v1beta1", False), version("v1", True)]),
+                                          ("swapthings", "SwapThing", "Cluster", [{"name": "v1", "served": True, "storage": True, "schema": loose}])):
+        yield {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": plural + "." + CUSTOM_GROUP}, "spec": {
+            "group": CUSTOM_GROUP, "scope": scope, "names": {"plural": plural, "kind": kind}, "versions": versions}}
+
+
+def define(server):
+    client = Client(server)
+    for definition in definitions():
+        client.must(201, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+        while client.request("GET", "/apis/%s/v1/%s" % (CUSTOM_GROUP, definition["spec"]["names"]["plural"]))[0] != 200:
+            time.sleep(0.1)
+
+
+def custom_seeds():
+    """As seeds(), of custom resources: texts, numbers and empty parts that encoders may write in more than one way."""
+    specs = [{}, {"replicas": 0, "ratio": 1.0, "port": "http", "note": None, "any": {}, "parts": []},
+             {"ratio": 1e21, "port": 80, "note": "<a & b>\u2028 \u00fc \t", "any": {"z": [1, 2.5, None, {"b": {}, "a": []}], "a": 9007199254740993, "unknown": True}},
+             {"ratio": -0.0000001, "unknown": 1, "parts": [{"name": "b"}, {"name": "a", "size": 4}]}]
+    chosen = []
+    for number, spec in enumerate(specs):
+        for version in ("v1", "v1beta1"):
+            body = {"apiVersion": CUSTOM_GROUP + "/" + version, "kind": "SwapWidget", "metadata": {"name": "w-" + version, "labels": {"a": "b"}}, "spec": spec}
+            chosen.append(("/apis/%s/%s/namespaces/${ns}/swapwidgets" % (CUSTOM_GROUP, version), body, number, "custom-%d" % number))
+        body = {"apiVersion": CUSTOM_GROUP + "/v1", "kind": "SwapThing", "metadata": {"name": "${pfx}", "finalizers": ["swap.example.com/held"]}, "spec": spec, "more": [spec]}
+        chosen.append(("/apis/%s/v1/swapthings" % CUSTOM_GROUP, body, number, "custom-%d" % number))
+    return chosen
+
+
 def seed(server, chosen, tag):
     """Creates them; what a server refuses because another seed is in its way is left out. Returns how many were made."""
     client = Client(server)
@@ -234,6 +277,8 @@ def everything(server, kinds):
 
     def read(client, kind):
         path, verbs, namespaced, _, _ = kind
+        while client.request("GET", path)[0] == 429:  # kube-apiserver, before it has listed a custom resource for the first time
+            time.sleep(0.1)
         listed = client.must(200, "GET", path)
         base, plural = path.rsplit("/", 1)
         for item in listed["items"]:
@@ -445,9 +490,10 @@ def main():
             flags = ["--encryption-provider-config=" + config]
         real = Either("kube-apiserver", os.path.join(a.programs, "kube-apiserver"), folder, pki, store, flags)
         ours = Either("keelson", a.keelson, folder, pki, store, flags)
-        chosen = seeds(corpus, a.per_resource)
+        chosen = custom_seeds() + seeds(corpus, a.per_resource)
 
         running = real.start()
+        define(real)
         kinds = resources(real)
         made = seed(real, chosen, "r")
         # The job of the namespace that is left out is the only one without labels of its own, which is what its defaults complete.

@@ -22,22 +22,41 @@ Aggregator::~Aggregator() { Stop(); }
 
 void Aggregator::OnAPIServices(std::vector<Change> changes) {
   std::lock_guard lock(mutex_);
+  std::set<std::string> groups;
+  bool remote = false;
   for (Change& change : changes) {
+    if (const APIServicePtr* const known = api_services_.Find(change.name)) {
+      groups.insert((*known)->group);
+      remote |= !(*known)->local;
+      names_[(*known)->group].erase(change.name);
+    }
     if (!change.service) {
-      api_services_.erase(change.name);
+      api_services_.Erase(change.name);
       backends_.Forget(change.name);
       availability_.OnAPIServiceDeleted(change.name);
       continue;
     }
     auto service = std::make_shared<const APIService>(*std::move(change.service));
-    api_services_.insert_or_assign(change.name, service);
+    groups.insert(service->group);
+    remote |= !service->local;
+    names_[service->group].insert(service->name);
+    api_services_.Put(service);
     availability_.OnAPIService(service);
   }
-  Publish();
+  Publish(groups, remote);
 }
 
-void Aggregator::Publish() {
-  proxy_.Publish(api_services_);
+void Aggregator::Publish(const std::set<std::string>& groups, bool remote) {
+  ProxyHandler::ChangedGroups changed;
+  for (const std::string& group : groups) {
+    auto& members = changed[group];
+    const auto names = names_.find(group);
+    if (names == names_.end()) continue;
+    for (const std::string& name : names->second) members.push_back(*api_services_.Find(name));
+    if (members.empty()) names_.erase(names);
+  }
+  proxy_.Publish(changed, remote ? &api_services_ : nullptr);
+  if (!remote) return discovery_->PublishLocal(api_services_);
   discovery_->Publish(api_services_);
   openapi_->Publish(api_services_);
 }
@@ -65,7 +84,7 @@ void Aggregator::OnEndpointSlice(const std::string& name_space, const std::strin
 void Aggregator::SetClientCertificate(std::string certificate_pem, std::string key_pem) {
   backends_.SetClientCertificate(std::move(certificate_pem), std::move(key_pem));
   std::lock_guard lock(mutex_);
-  Publish();
+  Publish({}, true);
 }
 
 std::optional<endpoints::Handler> Aggregator::Find(const endpoints::Exchange& exchange) const {
@@ -80,7 +99,9 @@ APIServices Aggregator::services() const {
 
 std::vector<std::string> Aggregator::ListedPaths() const {
   std::vector<std::string> paths;
-  for (const auto& [name, service] : services()) {
+  const APIServices all = services();
+  for (auto at = all.begin(); at.valid(); at.Next()) {
+    const APIServicePtr& service = *at;
     if (service->group.empty()) continue;  // /api is there in any case
     paths.push_back("/apis/" + service->group);
     paths.push_back(service->Path());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -63,7 +64,8 @@ class Aggregator {
   void Stop();
 
  private:
-  void Publish();
+  // `groups`: those whose APIServices changed. `remote`: one of another server did.
+  void Publish(const std::set<std::string>& groups, bool remote);
 
   AggregatorOptions options_;
   ServiceTable services_;
@@ -74,6 +76,7 @@ class Aggregator {
   Availability availability_;
   mutable std::mutex mutex_;
   APIServices api_services_;
+  std::map<std::string, std::set<std::string>> names_;  // of the APIServices of each group
   std::chrono::steady_clock::time_point next_availability_{};
   std::chrono::steady_clock::time_point next_documents_{};
 };

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/btree.h"
 #include "object/value.h"
 
 namespace keelson::aggregator {
@@ -45,7 +45,13 @@ struct APIService {
 APIService ParseAPIService(const Value& object);
 
 using APIServicePtr = std::shared_ptr<const APIService>;
-using APIServices = std::map<std::string, APIServicePtr, std::less<>>;  // by name
+struct APIServiceName {
+  std::string_view operator()(const APIServicePtr& service) const {
+    return service ? service->name : std::string_view();
+  }
+};
+// By name. A copy is a reference: custom resources have hundreds of them, and each change is handed on.
+using APIServices = base::BTree<APIServicePtr, APIServiceName>;
 
 inline constexpr std::string_view kAutomanagedLabel = "kube-aggregator.kubernetes.io/automanaged";
 

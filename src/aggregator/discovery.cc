@@ -233,7 +233,8 @@ struct DiscoveryAggregator::Impl : std::enable_shared_from_this<Impl> {
 
   std::map<std::string, std::vector<APIServicePtr>> ByService() const {
     std::map<std::string, std::vector<APIServicePtr>> out;
-    for (const auto& [name, service] : services) {
+    for (auto at = services.begin(); at.valid(); at.Next()) {
+      const APIServicePtr& service = *at;
       if (!service->local && !service->group.empty()) out[service->ServiceKey()].push_back(service);
     }
     return out;
@@ -282,8 +283,8 @@ void DiscoveryAggregator::Publish(APIServices services) {
   impl_->services = std::move(services);
   ++impl_->generation;
   std::set<std::string> kept;
-  for (const auto& [name, service] : impl_->services) {
-    if (!service->local) kept.insert(service->group + "/" + service->version);
+  for (auto at = impl_->services.begin(); at.valid(); at.Next()) {
+    if (!(*at)->local) kept.insert((*at)->group + "/" + (*at)->version);
   }
   std::erase_if(impl_->remote, [&](const auto& entry) { return !kept.contains(entry.first); });
   for (const auto& [key, members] : impl_->ByService()) {
@@ -292,6 +293,12 @@ void DiscoveryAggregator::Publish(APIServices services) {
                       std::ranges::equal(known->second, members, [](const auto& a, const auto& b) { return *a == *b; });
     if (!same) impl_->Start(key, members);
   }
+}
+
+void DiscoveryAggregator::PublishLocal(APIServices services) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->services = std::move(services);
+  ++impl_->generation;
 }
 
 void DiscoveryAggregator::Refresh() {
@@ -328,7 +335,8 @@ apidocs::DiscoveryMerger::Merged DiscoveryAggregator::Merge(
     group.custom = fragment.get();
     group.priority = std::max(group.priority, kCustomPriority);
   }
-  for (const auto& [name, service] : impl_->services) {
+  for (auto next = impl_->services.begin(); next.valid(); next.Next()) {
+    const APIServicePtr& service = *next;
     if (service->group.empty()) continue;
     Group& group = at(service->group);
     group.services.push_back(service);

@@ -24,6 +24,8 @@ class DiscoveryAggregator final : public apidocs::DiscoveryMerger {
   ~DiscoveryAggregator() override;
 
   void Publish(APIServices services);
+  // The same where only APIServices of this server changed.
+  void PublishLocal(APIServices services);
   void Refresh();  // fetches the documents of all remote servers again
   void Stop();
 

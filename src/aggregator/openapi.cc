@@ -130,7 +130,8 @@ OpenAPIAggregator::~OpenAPIAggregator() { Stop(); }
 
 void OpenAPIAggregator::Publish(APIServices services) {
   std::map<std::string, std::vector<APIServicePtr>> wanted;
-  for (const auto& [name, service] : services) {
+  for (auto at = services.begin(); at.valid(); at.Next()) {
+    const APIServicePtr& service = *at;
     if (!service->local && !service->group.empty()) wanted[service->ServiceKey()].push_back(service);
   }
   std::lock_guard lock(impl_->mutex);

@@ -81,25 +81,40 @@ std::string APIGroupJSON(const std::string& group, const std::vector<std::string
   return out + "}";
 }
 
-void ProxyHandler::Publish(const APIServices& services) {
-  auto table = base::MakeRef<Table>();
-  std::map<std::string, std::vector<APIServicePtr>> groups;
-  for (const auto& [name, service] : services) {
-    if (!service->group.empty() && !options_.built_in_groups.contains(service->group))
-      groups[service->group].push_back(service);
+std::shared_ptr<const ProxyHandler::Remote> ProxyHandler::RemoteOf(const APIServices& services) const {
+  auto remote = std::make_shared<Remote>();
+  for (auto at = services.begin(); at.valid(); at.Next()) {
+    const APIServicePtr& service = *at;
     if (service->local) continue;
     auto backend = options_.backends->Get(service);
     if (service->group.empty()) {
-      table->core = std::move(backend);
+      remote->core = std::move(backend);
     } else {
-      table->remote.emplace(service->group + "/" + service->version, std::move(backend));
+      remote->backends.emplace(service->group + "/" + service->version, std::move(backend));
     }
   }
-  for (const auto& [group, members] : groups) {
-    const std::string json =
-        "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," + APIGroupJSON(group, OrderedVersions(members)).substr(1);
-    table->groups.emplace(group, std::make_shared<endpoints::AssembledDocument>(json, schema::types::meta_v1::kAPIGroup,
-                                                                                "v1", "APIGroup"));
+  return remote;
+}
+
+void ProxyHandler::Publish(const ChangedGroups& groups, const APIServices* remote) {
+  auto table = base::MakeRef<Table>();
+  if (const auto before = table_.Load()) {
+    table->remote = before->remote;
+    table->groups = before->groups;
+  }
+  if (remote != nullptr) table->remote = RemoteOf(*remote);
+  for (const auto& [name, members] : groups) {
+    if (name.empty() || options_.built_in_groups.contains(name)) continue;
+    if (members.empty()) {
+      table->groups.Erase(name);
+      continue;
+    }
+    auto group = base::MakeRef<Group>();
+    group->name = name;
+    group->document = std::make_shared<endpoints::AssembledDocument>(
+        "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," + APIGroupJSON(name, OrderedVersions(members)).substr(1),
+        schema::types::meta_v1::kAPIGroup, "v1", "APIGroup");
+    table->groups.Put(base::Ref<const Group>(group));
   }
   table_.Store(base::Ref<const Table>(table));
 }
@@ -115,18 +130,20 @@ std::optional<endpoints::Handler> ProxyHandler::Find(const endpoints::Exchange& 
     const auto slash = rest.find('/');
     const std::string_view group = rest.substr(0, slash);
     if (slash == std::string_view::npos || slash + 1 == rest.size()) {
-      const auto document = table->groups.find(group);
-      if (document == table->groups.end()) return std::nullopt;
-      return
-          [found = document->second](endpoints::ExchangePtr inner) { return GroupDocument(found, std::move(inner)); };
+      const auto* const found = table->groups.Find(group);
+      if (found == nullptr) return std::nullopt;
+      return [document = (*found)->document](endpoints::ExchangePtr inner) {
+        return GroupDocument(document, std::move(inner));
+      };
     }
-    if (table->remote.empty()) return std::nullopt;
+    const auto& backends = table->remote->backends;
+    if (backends.empty()) return std::nullopt;
     const auto end = rest.find('/', slash + 1);
-    const auto found = table->remote.find(rest.substr(0, end));
-    if (found == table->remote.end()) return std::nullopt;
+    const auto found = backends.find(rest.substr(0, end));
+    if (found == backends.end()) return std::nullopt;
     backend = found->second;
-  } else if (table->core != nullptr && (path == "/api" || path.starts_with("/api/"))) {
-    backend = table->core;
+  } else if (table->remote->core != nullptr && (path == "/api" || path.starts_with("/api/"))) {
+    backend = table->remote->core;
   }
   if (backend == nullptr) return std::nullopt;
   return [options = options_, backend](endpoints::ExchangePtr inner) {

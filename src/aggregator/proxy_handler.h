@@ -13,6 +13,8 @@
 #include "aggregator/api_service.h"
 #include "aggregator/backend.h"
 #include "base/atomic_ref.h"
+#include "base/btree.h"
+#include "base/ref.h"
 #include "endpoints/assembled_document.h"
 #include "endpoints/exchange.h"
 
@@ -29,7 +31,11 @@ class ProxyHandler {
  public:
   explicit ProxyHandler(ProxyHandlerOptions options) : options_(std::move(options)) {}
 
-  void Publish(const APIServices& services);
+  // Groups whose APIServices changed, with all that they have now.
+  using ChangedGroups = std::map<std::string, std::vector<APIServicePtr>>;
+  // `remote`: all APIServices, where one of another server changed; null: all changes are of this server's own.
+  // One caller at a time.
+  void Publish(const ChangedGroups& groups, const APIServices* remote);
   // The handler of a request that is not for this server's own chain.
   std::optional<endpoints::Handler> Find(const endpoints::Exchange& exchange) const;
   // Hands the request on. `path`: the backend's, with the client's query.
@@ -38,11 +44,24 @@ class ProxyHandler {
   const ProxyHandlerOptions& options() const { return options_; }
 
  private:
-  struct Table : base::RefCounted {
-    std::map<std::string, BackendPtr, std::less<>> remote;  // by "<group>/<version>"
-    BackendPtr core;                                        // of "v1."
-    std::map<std::string, std::shared_ptr<const endpoints::AssembledDocument>, std::less<>> groups;
+  struct Remote {
+    std::map<std::string, BackendPtr, std::less<>> backends;  // by "<group>/<version>"
+    BackendPtr core;                                          // of "v1."
   };
+  struct Group : base::RefCounted {
+    std::string name;
+    std::shared_ptr<const endpoints::AssembledDocument> document;
+  };
+  struct GroupName {
+    std::string_view operator()(const base::Ref<const Group>& group) const {
+      return group ? std::string_view(group->name) : std::string_view();
+    }
+  };
+  struct Table : base::RefCounted {
+    std::shared_ptr<const Remote> remote = std::make_shared<const Remote>();
+    base::BTree<base::Ref<const Group>, GroupName> groups;
+  };
+  std::shared_ptr<const Remote> RemoteOf(const APIServices& services) const;
   ProxyHandlerOptions options_;
   base::AtomicRef<const Table> table_;
 };

@@ -1,7 +1,6 @@
 #include "apiextensions/conditions.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/strings.h"
 #include "registry/apiextensions/schema_rules.h"
@@ -31,13 +30,11 @@ Condition Approval(std::string_view annotation) {
           must + " with either a URL or a reason starting with \"unapproved\"" + std::string(kSee)};
 }
 
-using Used = std::set<std::string, std::less<>>;
-
 // Copies the requested name into `accepted` unless another definition has it; returns the conflict's message.
 std::string AcceptOne(base::Arena& arena, const Value& requested, Value accepted, std::string_view key,
-                      const Used& used) {
+                      bool (GroupNames::*uses)(std::string_view) const, const GroupNames& used) {
   const std::string_view name = requested[key].as_string();
-  if (name != accepted[key].as_string() && used.contains(name)) return base::GoQuote(name) + " is already in use";
+  if (name != accepted[key].as_string() && (used.*uses)(name)) return base::GoQuote(name) + " is already in use";
   if (requested.Has(key)) {
     accepted.Set(arena, key, requested[key]);
   } else {
@@ -46,12 +43,12 @@ std::string AcceptOne(base::Arena& arena, const Value& requested, Value accepted
   return {};
 }
 
-std::string AcceptShortNames(base::Arena& arena, const Value& requested, Value accepted, const Used& used) {
+std::string AcceptShortNames(base::Arena& arena, const Value& requested, Value accepted, const GroupNames& used) {
   std::vector<std::string> conflicts;
   const Value own = accepted["shortNames"];
   for (const Value& name : requested["shortNames"].items()) {
     const bool ours = std::ranges::any_of(own.items(), [&](const Value& one) { return one == name; });
-    if (!ours && used.contains(name.as_string()))
+    if (!ours && used.HasResource(name.as_string()))
       conflicts.push_back(base::GoQuote(name.as_string()) + " is already in use");
   }
   if (conflicts.size() == 1) return conflicts.front();
@@ -99,27 +96,32 @@ bool RemoveCondition(base::Arena& arena, Value definition, std::string_view type
   return false;
 }
 
-bool AcceptNames(base::Arena& arena, Value definition, const std::vector<DefinitionPtr>& others, std::string_view now) {
+void GroupNames::Count(Uses& uses, const std::string& name, int by) {
+  const auto found = uses.try_emplace(name, 0).first;
+  found->second += by;
+  if (found->second == 0) uses.erase(found);
+}
+
+void GroupNames::Count(const Names& names, int by) {
+  for (const std::string* name : {&names.plural, &names.singular}) Count(resources_, *name, by);
+  for (const std::string& name : names.short_names) Count(resources_, name, by);
+  for (const std::string* name : {&names.kind, &names.list_kind}) Count(kinds_, *name, by);
+}
+
+bool AcceptNames(base::Arena& arena, Value definition, const GroupNames& used, std::string_view now) {
   const Value requested = definition["spec"]["names"];
   Value accepted = definition.EnsureMap(arena, "status").EnsureMap(arena, "acceptedNames");
   if (requested == accepted) return false;
-  Used resources, kinds;
-  for (const DefinitionPtr& other : others) {
-    const Names& names = other->accepted_names;
-    resources.insert({names.plural, names.singular});
-    resources.insert(names.short_names.begin(), names.short_names.end());
-    kinds.insert({names.kind, names.list_kind});
-  }
   const Value before = definition["status"].Clone(arena);
   Condition names{"NamesAccepted", "True", "NoConflicts", "no conflicts found"};
   const auto judge = [&](std::string_view reason, std::string problem) {
     if (!problem.empty()) names = {"NamesAccepted", "False", reason, std::move(problem)};
   };
-  judge("PluralConflict", AcceptOne(arena, requested, accepted, "plural", resources));
-  judge("SingularConflict", AcceptOne(arena, requested, accepted, "singular", resources));
-  judge("ShortNamesConflict", AcceptShortNames(arena, requested, accepted, resources));
-  judge("KindConflict", AcceptOne(arena, requested, accepted, "kind", kinds));
-  judge("ListKindConflict", AcceptOne(arena, requested, accepted, "listKind", kinds));
+  judge("PluralConflict", AcceptOne(arena, requested, accepted, "plural", &GroupNames::HasResource, used));
+  judge("SingularConflict", AcceptOne(arena, requested, accepted, "singular", &GroupNames::HasResource, used));
+  judge("ShortNamesConflict", AcceptShortNames(arena, requested, accepted, used));
+  judge("KindConflict", AcceptOne(arena, requested, accepted, "kind", &GroupNames::HasKind, used));
+  judge("ListKindConflict", AcceptOne(arena, requested, accepted, "listKind", &GroupNames::HasKind, used));
   if (requested.Has("categories")) {
     accepted.Set(arena, "categories", requested["categories"]);
   } else {

@@ -31,12 +31,23 @@ TEST(Conditions, NamesAreAcceptedOneByOne) {
   EXPECT_FALSE(AcceptNames(arena, first, {}, kNow));
 
   Value second = *object::ParseJSON(arena, DefinitionText("bs", "A"));
-  ASSERT_TRUE(AcceptNames(arena, second, {ReadDefinition(first, {})}, kNow));
+  GroupNames used;
+  used.Add(ReadDefinition(first, {})->accepted_names);
+  ASSERT_TRUE(AcceptNames(arena, second, used, kNow));
   EXPECT_EQ(ConditionText(second, "NamesAccepted"), "False ListKindConflict \"AList\" is already in use");
   EXPECT_EQ(ConditionText(second, "Established"), "False NotAccepted not all names are accepted");
   EXPECT_EQ(second["status"]["acceptedNames"]["plural"].as_string(), "bs");
   EXPECT_FALSE(second["status"]["acceptedNames"].Has("kind"));
   EXPECT_FALSE(second["status"]["acceptedNames"].Has("shortNames"));
+
+  // Two have accepted the list kind until the first goes; a name is free when the last one goes.
+  used.Add(ReadDefinition(second, {})->accepted_names);
+  EXPECT_TRUE(used.HasResource("as") && used.HasResource("bs") && used.HasKind("AList"));
+  used.Remove(ReadDefinition(first, {})->accepted_names);
+  EXPECT_FALSE(used.HasResource("as") || used.HasKind("AList"));
+  EXPECT_TRUE(used.HasResource("bs"));
+  ASSERT_TRUE(AcceptNames(arena, second, used, kNow));
+  EXPECT_EQ(ConditionText(second, "NamesAccepted"), "True NoConflicts no conflicts found");
 }
 
 TEST(Conditions, TransitionTimeFollowsStatus) {

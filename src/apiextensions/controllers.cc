@@ -78,8 +78,12 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
   std::mutex mutex;
   std::deque<std::string> queue;  // names
   std::set<std::string, std::less<>> queued;
-  std::set<std::string, std::less<>> finalizing;                     // definitions whose instances are being deleted
-  std::map<std::string, std::set<std::string>, std::less<>> groups;  // names of definitions
+  std::set<std::string, std::less<>> finalizing;  // definitions whose instances are being deleted
+  struct Group {
+    std::set<std::string> definitions;  // names
+    GroupNames names;
+  };
+  std::map<std::string, Group, std::less<>> groups;
 
   void Enqueue(const std::string& name) {
     std::lock_guard lock(mutex);
@@ -107,7 +111,7 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
     std::set<std::string> names;
     {
       std::lock_guard lock(mutex);
-      if (const auto found = groups.find(group); found != groups.end()) names = found->second;
+      if (const auto found = groups.find(group); found != groups.end()) names = found->second.definitions;
     }
     std::vector<DefinitionPtr> of;
     for (const std::string& name : names) {
@@ -116,6 +120,9 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
     return of;
   }
 
+  // `before` and `now`: the definition until now and from now on; null where there is none.
+  void CountNames(const DefinitionPtr& before, const DefinitionPtr& now);
+  bool JudgeNames(base::Arena& arena, Value object, const std::string& group, std::string_view now);
   void OnChange(const registry::Informer::Change& change);
   static Awaitable<void> Run(std::shared_ptr<Impl> impl);
   static Awaitable<void> Sync(std::shared_ptr<Impl> impl, std::string name);
@@ -125,6 +132,27 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
   static Awaitable<bool> Write(std::shared_ptr<Impl> impl, std::string name, std::string uid, Change change);
 };
 
+void Controllers::Impl::CountNames(const DefinitionPtr& before, const DefinitionPtr& now) {
+  std::lock_guard lock(mutex);
+  if (now) {
+    Group& group = groups[now->group];
+    group.definitions.insert(now->name);
+    group.names.Add(now->accepted_names);
+  }
+  if (!before) return;
+  const auto group = groups.find(before->group);
+  group->second.names.Remove(before->accepted_names);
+  if (!now) group->second.definitions.erase(before->name);
+  if (group->second.definitions.empty()) groups.erase(group);
+}
+
+bool Controllers::Impl::JudgeNames(base::Arena& arena, Value object, const std::string& group, std::string_view now) {
+  static const GroupNames kNone;
+  std::lock_guard lock(mutex);
+  const auto found = groups.find(group);
+  return AcceptNames(arena, object, found == groups.end() ? kNone : found->second.names, now);
+}
+
 void Controllers::Impl::OnChange(const registry::Informer::Change& change) {
   const std::string name(change.object->attributes().name);
   if (change.deleted) {
@@ -132,11 +160,7 @@ void Controllers::Impl::OnChange(const registry::Informer::Change& change) {
     if (!gone) return;
     handler->Remove(name);
     discovery->Remove(*gone);
-    {
-      std::lock_guard lock(mutex);
-      const auto group = groups.find(gone->group);
-      if (group != groups.end() && group->second.erase(name) > 0 && group->second.empty()) groups.erase(group);
-    }
+    CountNames(gone, nullptr);
     // Its names are free.
     for (const DefinitionPtr& other : GroupOf(gone->group)) {
       if (other->spec_names != other->accepted_names) Enqueue(other->name);
@@ -152,12 +176,9 @@ void Controllers::Impl::OnChange(const registry::Informer::Change& change) {
   if (!outline) return log::Error("Could not read a definition", "name", name);
   DefinitionPtr definition = ReadDefinition(*outline, change.object);
   if (definition->versions.empty()) return;
+  CountNames(handler->Find(name), definition);
   handler->Update(definition);
   discovery->Update(definition);
-  {
-    std::lock_guard lock(mutex);
-    groups[definition->group].insert(name);
-  }
   Enqueue(name);
 }
 
@@ -279,9 +300,8 @@ Awaitable<void> Controllers::Impl::Sync(std::shared_ptr<Impl> impl, std::string 
     impl->Spawn(Finalize(impl, definition));
     co_return;
   }
-  const auto group = impl->GroupOf(definition->group);
-  const Change judge = [&group](base::Arena& scratch, Value object, std::string_view now) {
-    const bool names = AcceptNames(scratch, object, group, now);
+  const Change judge = [impl = impl.get(), &definition](base::Arena& scratch, Value object, std::string_view now) {
+    const bool names = impl->JudgeNames(scratch, object, definition->group, now);
     const bool approval = CheckApproval(scratch, object, now);
     return CheckStructural(scratch, object, now) || approval || names;
   };

@@ -150,10 +150,8 @@ Outcome<CustomKindPtr, std::string> CompileKind(const std::shared_ptr<schema::st
       });
       if (!known) kind->selectable.emplace_back(made, i);
     }
-    kind->completes_on_read = kind->completes_on_read || made->schema.root().has_defaults_below();
     kind->versions.push_back(std::move(made));
   }
-  kind->completes_on_read = kind->completes_on_read || kind->versions.size() > 1;
   return CustomKindPtr(std::move(kind));
 }
 

@@ -44,7 +44,6 @@ struct CustomKind {
   std::string storage_version;
   std::string storage_api_version;
   std::vector<VersionKindPtr> versions;
-  bool completes_on_read = false;  // what is read may differ from what was written: other versions, or defaults
   // Selectable fields of all versions: one object in the cache answers for each.
   std::vector<std::pair<VersionKindPtr, std::size_t>> selectable;
 

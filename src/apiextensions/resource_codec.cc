@@ -91,8 +91,9 @@ class ResourceCodec final : public storage::ResourceCodec, public storage::Store
     return object;
   }
 
-  // Upstream answers a write with what it reads back: pruned by the storage version and defaulted.
-  bool completes_on_read() const override { return kind_->completes_on_read; }
+  // Upstream answers a write with what it reads back: pruned by the storage version (a mutating webhook may have put in
+  // what the schema does not know) and defaulted.
+  bool completes_on_read() const override { return true; }
 
   // Pruned and defaulted by the schema of the version it is stored in.
   Outcome<SharedBytes, std::string> Normalize(std::string_view stored) const override {

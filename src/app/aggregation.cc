@@ -194,8 +194,8 @@ Awaitable<void> Aggregation::ReconcileOne(std::string name) {
     co_return;
   }
   const auto services = aggregator_->services();
-  const auto existing = services.find(name);
-  if (existing == services.end() || existing->second->automanaged != "true") co_return;
+  const aggregator::APIServicePtr* const existing = services.Find(name);
+  if (existing == nullptr || (*existing)->automanaged != "true") co_return;
   request::Context context;
   context.info.name = name;
   context.info.verb = "delete";
@@ -240,8 +240,8 @@ std::string Aggregation::MissingAPIServices() const {
   const auto services = aggregator_->services();
   std::vector<std::string> missing;
   for (const std::string& name : built_in_) {
-    const auto found = services.find(name);
-    if (found == services.end() || !found->second->IsAvailable()) missing.push_back(name);
+    const aggregator::APIServicePtr* const found = services.Find(name);
+    if (found == nullptr || !(*found)->IsAvailable()) missing.push_back(name);
   }
   if (missing.empty()) return {};
   std::ranges::sort(missing);
@@ -270,8 +270,9 @@ void Aggregation::Tick() {
     synced_->Set();
     for (const auto& [name, users] : wanted_) names.insert(name);
   }
-  for (const auto& [name, service] : aggregator_->services()) {
-    if (service->automanaged == "true") names.insert(name);
+  const auto services = aggregator_->services();
+  for (auto at = services.begin(); at.valid(); at.Next()) {
+    if ((*at)->automanaged == "true") names.insert((*at)->name);
   }
   Reconcile(std::move(names));
 }

@@ -5,10 +5,10 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <cmath>
-#include <deque>
 #include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "async/gate.h"
 #include "base/check.h"
@@ -93,7 +93,8 @@ struct Cacher::Impl {
     base::Clock::SteadyTime used;
   };
   std::mutex paged_mutex;
-  std::deque<Paged> paged;
+  std::vector<Paged> paged;
+  std::atomic<bool> any_paged{false};  // so that a tick without any takes no lock
 
   Error NotReady() const {
     const Reflector::Down down = reflector.down();
@@ -159,14 +160,17 @@ struct Cacher::Impl {
     for (const Paged& page : paged) {
       if (page.snapshot->revision == snapshot->revision) return;
     }
+    if (paged.size() == kPagedSnapshotsMax) paged.erase(paged.begin());
     paged.push_back({snapshot, clock.Monotonic()});
-    if (paged.size() > kPagedSnapshotsMax) paged.pop_front();
+    any_paged.store(true, std::memory_order_relaxed);
   }
 
   void ForgetOldPages() {
+    if (!any_paged.load(std::memory_order_relaxed)) return;
     const auto oldest = clock.Monotonic() - kPagedSnapshotAge;
     std::lock_guard lock(paged_mutex);
     std::erase_if(paged, [&](const Paged& page) { return page.used < oldest; });
+    any_paged.store(!paged.empty(), std::memory_order_relaxed);
   }
 
   ObjectList ListFrom(const SnapshotPtr& snapshot, std::string_view key, std::string prefix, const ListPlan& plan,

@@ -270,9 +270,18 @@ void Dispatcher::ScheduleBookmark(Watcher& watcher, std::int64_t served) {
   }
   watcher.bookmark_second = Second(due);
   bookmarks_[watcher.bookmark_second].emplace_back(&watcher);
+  next_bookmark_.store(bookmarks_.begin()->first, std::memory_order_relaxed);
+}
+
+// Without the lock: thousands of caches are asked ten times a second.
+bool Dispatcher::IsIdle() const {
+  if (budget_.scarce()) return false;
+  const std::int64_t next = next_bookmark_.load(std::memory_order_relaxed);
+  return next == kNoBookmark || next > Second(clock_.Monotonic());
 }
 
 void Dispatcher::Tick() {
+  if (IsIdle()) return;
   Woken woken;
   std::vector<EventPtr> expired;
   {
@@ -291,6 +300,7 @@ void Dispatcher::Tick() {
         woken.push_back(watcher);
       }
     }
+    next_bookmark_.store(bookmarks_.empty() ? kNoBookmark : bookmarks_.begin()->first, std::memory_order_relaxed);
   }
   Wake(woken);
 }

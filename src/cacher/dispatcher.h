@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -133,6 +134,8 @@ class Dispatcher final : public HistoryBudget::Keeper {
   void CloseAllLocked(Woken& woken);
   // `served`: the second whose bookmarks are being sent; the next one is in a later second.
   static constexpr std::int64_t kNoneServed = -1;
+  static constexpr std::int64_t kNoBookmark = std::numeric_limits<std::int64_t>::max();
+  bool IsIdle() const;  // Tick() has nothing to do
   void ScheduleBookmark(Watcher& watcher, std::int64_t served);
   void Wake(const Woken& woken);
   std::optional<std::uint64_t> NextSequence(Watcher& watcher, bool& missed) const;
@@ -145,6 +148,7 @@ class Dispatcher final : public HistoryBudget::Keeper {
   EventRing ring_;
   base::StringMap<std::unique_ptr<Group>> groups_;
   std::map<std::int64_t, std::vector<WatcherPtr>> bookmarks_;  // by the second they are due
+  std::atomic<std::int64_t> next_bookmark_{kNoBookmark};       // the first of them
   std::size_t watchers_ = 0;
   std::uint64_t next_id_ = 0;
   std::uint64_t epoch_ = 0;  // counts CloseAll()

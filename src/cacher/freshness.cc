@@ -14,6 +14,7 @@ Awaitable<bool> Freshness::Wait(std::uint64_t revision, base::Clock::SteadyTime:
     if (revision_ >= revision) co_return true;
     if (stopped_) co_return false;
     waiters_.push_back(waiter);
+    any_.store(true, std::memory_order_release);
   }
   co_await waiter->done.Wait();
   co_return waiter->reached;
@@ -30,6 +31,7 @@ void Freshness::Finish(Predicate predicate, bool reached) {
         std::partition(waiters_.begin(), waiters_.end(), [&](const auto& waiter) { return !predicate(*waiter); });
     done.assign(std::make_move_iterator(rest), std::make_move_iterator(waiters_.end()));
     waiters_.erase(rest, waiters_.end());
+    any_.store(!waiters_.empty(), std::memory_order_release);
   }
   for (const auto& waiter : done) {
     waiter->reached = reached;
@@ -47,6 +49,7 @@ void Freshness::Reached(std::uint64_t revision) {
 }
 
 void Freshness::Tick() {
+  if (!any_.load(std::memory_order_acquire)) return;
   const auto now = clock_.Monotonic();
   Finish([&](const Waiter& waiter) { return waiter.deadline <= now; }, false);
 }
@@ -60,6 +63,7 @@ void Freshness::Stop() {
 }
 
 bool Freshness::any_waiting() const {
+  if (!any_.load(std::memory_order_acquire)) return false;
   std::lock_guard lock(mutex_);
   return std::any_of(waiters_.begin(), waiters_.end(), [](const auto& waiter) { return waiter->revision != kNever; });
 }

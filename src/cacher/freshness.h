@@ -2,6 +2,7 @@
 // Thread safety: all members from any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -43,6 +44,7 @@ class Freshness {
   std::uint64_t revision_ = 0;
   bool stopped_ = false;
   std::vector<std::shared_ptr<Waiter>> waiters_;
+  std::atomic<bool> any_{false};  // waiters_ is not empty: a tick of thousands of idle caches takes no lock
 };
 
 }  // namespace keelson::cacher

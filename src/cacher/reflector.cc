@@ -161,7 +161,9 @@ Awaitable<storage::Result<void>> Reflector::Follow() {
     if (!OpenWatch(from, replaying)) break;
     // Reports when everything up to now was delivered, also if there was nothing.
     RequestProgress();
+    store_.SetReadBack(!replaying);
     auto ended = co_await FollowOnce(replaying);
+    store_.SetReadBack(false);
     CloseWatch();
     if (stopping_.load(std::memory_order_acquire)) break;
     if (ended.ok()) {  // replayed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 
 #include "base/strings.h"
 #include "object/json_text.h"
@@ -124,13 +125,34 @@ struct FieldManager::Applied {
   ManagedFields managed;
 };
 
+// Sets that depend on the reset fields alone. Endpoints are thousands with custom resources, lists of reset fields a
+// few: all endpoints with the same list share them.
+struct FieldManager::EndpointSets {
+  Arena arena;
+  FieldSet never_owned;
+  FieldSet reset;             // of reset_fields
+  FieldSet not_from_created;  // the same, and managedFields
+
+  explicit EndpointSets(const std::vector<std::string>& reset_fields) : never_owned(NeverOwned(arena)) {
+    for (const std::string& path : reset_fields) reset = FieldSet::Union(arena, reset, FieldSet::OfDotted(arena, path));
+    not_from_created = FieldSet::Union(arena, reset, FieldSet::OfDotted(arena, "metadata.managedFields"));
+  }
+};
+
+std::shared_ptr<const FieldManager::EndpointSets> FieldManager::SetsOf(const std::vector<std::string>& reset_fields) {
+  static std::mutex mutex;
+  static std::map<std::vector<std::string>, std::weak_ptr<const EndpointSets>> known;
+  const std::lock_guard lock(mutex);
+  auto& slot = known[reset_fields];
+  auto sets = slot.lock();
+  if (!sets) slot = sets = std::make_shared<const EndpointSets>(reset_fields);
+  return sets;
+}
+
 FieldManager::FieldManager(Options options)
     : options_(std::move(options)), api_version_(options_.kind.group_version().ToString()) {
   root_ = {.kind = schema::Kind::kStruct, .structure = options_.type};
-  never_owned_ = NeverOwned(sets_);
-  for (const std::string& path : options_.reset_fields)
-    reset_ = FieldSet::Union(sets_, reset_, FieldSet::OfDotted(sets_, path));
-  not_from_created_ = FieldSet::Union(sets_, reset_, FieldSet::OfDotted(sets_, "metadata.managedFields"));
+  sets_ = SetsOf(options_.reset_fields);
   known_ = std::make_unique<KnownFieldsCache>(type());
   if (options_.custom_resource) return;
   for (const schema::Package* package : schema::Packages()) {
@@ -220,7 +242,7 @@ Outcome<FieldManager::Version, FieldManager::NoView> FieldManager::View(const Ca
 }
 
 FieldSet FieldManager::Filtered(Arena& arena, const FieldSet& set) const {
-  return FieldSet::RecursiveDifference(arena, set, reset_);
+  return FieldSet::RecursiveDifference(arena, set, sets_->reset);
 }
 
 Comparison FieldManager::Filtered(Arena& arena, const Comparison& changed) const {
@@ -331,7 +353,7 @@ FieldManager::Tried<void> FieldManager::TrackUpdate(const Call& call, const Valu
   Conflicts taken;
   KS_TRY(const Comparison changed, TakeOver(call, live, now, managed, nullptr, true, taken));
   const FieldSet touched = FieldSet::Difference(
-      arena, Filtered(arena, FieldSet::Union(arena, changed.modified, changed.added)), never_owned_);
+      arena, Filtered(arena, FieldSet::Union(arena, changed.modified, changed.added)), sets_->never_owned);
   if (!touched.empty()) {
     ManagedEntry self = Self(arena, manager);
     self.time = time;
@@ -357,7 +379,7 @@ bool FieldManager::AllOfThisVersion(const ManagedFields& managed) const {
 // Tracks the creation of an object without managers. False if its parts have to be compared one by one.
 bool FieldManager::TrackCreate(Arena& arena, Value now, std::string_view manager, std::string_view time) const {
   if (options_.custom_resource || options_.type == nullptr) return false;
-  const auto fields = CreatedFields(arena, now, root_, not_from_created_, never_owned_);
+  const auto fields = CreatedFields(arena, now, root_, sets_->not_from_created, sets_->never_owned);
   if (!fields) return false;
   ManagedEntry self = Self(arena, manager);
   self.time = time;
@@ -497,7 +519,7 @@ FieldManager::Tried<std::optional<FieldManager::Applied>> FieldManager::Merge(
   const bool same = live == merged;
   for (ManagedEntry& entry : managed) {
     if (!entry.SameIdentity(self)) continue;
-    entry.set = FieldSet::Difference(arena, entry.set, never_owned_);
+    entry.set = FieldSet::Difference(arena, entry.set, sets_->never_owned);
     if (!same) entry.time = time;
   }
   std::erase_if(managed, [](const ManagedEntry& entry) { return entry.set.empty(); });

@@ -73,6 +73,7 @@ class FieldManager {
   struct Version;
   struct NoView;
   struct Applied;
+  struct EndpointSets;
   struct Call {
     base::Arena& arena;
     Conversions* conversions;  // null: nothing has to be awaited
@@ -94,6 +95,7 @@ class FieldManager {
   ManagedEntry Self(base::Arena& arena, std::string_view manager) const;
   bool AllOfThisVersion(const ManagedFields& managed) const;
   bool TrackCreate(base::Arena& arena, Value now, std::string_view manager, std::string_view time) const;
+  static std::shared_ptr<const EndpointSets> SetsOf(const std::vector<std::string>& reset_fields);
   FieldSet Filtered(base::Arena& arena, const FieldSet& set) const;
   Comparison Filtered(base::Arena& arena, const Comparison& changed) const;
   Tried<void> Reconcile(const Call& call, const Value& live, ManagedFields& managed) const;
@@ -117,10 +119,7 @@ class FieldManager {
   Options options_;
   std::string api_version_;
   schema::Type root_;
-  base::Arena sets_;
-  FieldSet never_owned_;
-  FieldSet reset_;             // of reset_fields
-  FieldSet not_from_created_;  // the same, and managedFields
+  std::shared_ptr<const EndpointSets> sets_;
   std::unique_ptr<KnownFieldsCache> known_;
   std::map<std::string, schema::Type, std::less<>> versions_;  // the kind in other versions, built-in kinds only
 };

@@ -357,8 +357,10 @@ void ResourceStorage::Stop() {
 
 void ResourceStorage::Tick() {
   impl_->CloseDue(impl_->config.clock->Monotonic());
-  for (const EntryPtr& entry : impl_->All()) {
-    if (entry->backing->cacher && entry->backing->started()) entry->backing->cacher->Tick();
+  const auto now = impl_->entries.Load();
+  for (auto at = now->tree.begin(); at.valid(); at.Next()) {
+    const Backing& backing = *(*at)->backing;
+    if (backing.cacher && backing.started()) backing.cacher->Tick();
   }
 }
 

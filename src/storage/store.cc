@@ -161,6 +161,13 @@ Outcome<void, Store::Unreadable> Store::CheckDecodes(std::string_view plain, std
   return {};
 }
 
+Outcome<RecentWrites::Read, std::string> Store::ReadBack(const SharedBytes& plain) {
+  if (auto known = recent_writes_.Take(plain)) return *std::move(known);
+  KS_TRY(SharedBytes normalized, parts_.codec.Normalize(plain.view()));
+  const bool current = parts_.form != nullptr ? parts_.form->IsCurrent(plain.view()) : normalized.empty();
+  return RecentWrites::Read{.normalized = std::move(normalized), .current = current};
+}
+
 Awaitable<Outcome<ObjectPtr, Store::Unreadable>> Store::ObjectOf(kv::KeyValue pair, telemetry::Span span) {
   const auto revision = static_cast<std::uint64_t>(pair.mod_revision);
   const auto sealed = [&](std::string message) {
@@ -176,12 +183,11 @@ Awaitable<Outcome<ObjectPtr, Store::Unreadable>> Store::ObjectOf(kv::KeyValue pa
   auto plain = parts_.transformer.TransformFromStorage(pair.value, {pair.key, span});
   if (!plain.ok()) co_return sealed(plain.error());
   KS_CO_RETURN_IF_ERROR(CheckDecodes(plain->data.view(), revision));
-  auto normalized = parts_.codec.Normalize(plain->data.view());
-  if (!normalized.ok()) co_return garbled(normalized.error());
-  const bool current = parts_.form != nullptr ? parts_.form->IsCurrent(plain->data.view()) : normalized->empty();
-  const bool stale = plain->stale || !current;
-  auto stored =
-      parts_.codec.WithResourceVersion(normalized->empty() ? plain->data.view() : normalized->view(), revision);
+  auto read = ReadBack(plain->data);
+  if (!read.ok()) co_return garbled(read.error());
+  const bool stale = plain->stale || !read->current;
+  const SharedBytes& normalized = read->normalized.empty() ? plain->data : read->normalized;
+  auto stored = parts_.codec.WithResourceVersion(normalized.view(), revision);
   if (!stored.ok()) co_return garbled(stored.error());
   auto attributes = parts_.codec.GetAttrs(*stored);
   if (!attributes.ok()) co_return garbled(attributes.error());
@@ -198,15 +204,16 @@ Result<ObjectPtr> Store::WithResourceVersion(const Object& object, std::uint64_t
                               parts_.forms));
 }
 
-Result<ObjectPtr> Store::Written(std::string full_key, SharedBytes plain, kv::Revision revision) const {
+Store::Encoded Store::Complete(SharedBytes plain) const {
+  auto completed = parts_.codec.completes_on_read() ? parts_.codec.Normalize(plain.view()) : SharedBytes();
+  return {std::move(plain), std::move(completed)};
+}
+
+Result<ObjectPtr> Store::Written(std::string full_key, Encoded encoded, kv::Revision revision) const {
   const auto version = static_cast<std::uint64_t>(revision);
-  bool stale = false;
-  if (parts_.codec.completes_on_read()) {
-    auto complete = parts_.codec.Normalize(plain.view());
-    if (!complete.ok()) return UntypedError(complete.error());
-    stale = !complete->empty();
-    if (stale) plain = *std::move(complete);
-  }
+  if (!encoded.completed.ok()) return UntypedError(encoded.completed.error());
+  const bool stale = !encoded.completed->empty();
+  const SharedBytes& plain = stale ? *encoded.completed : encoded.plain;
   auto stored = parts_.codec.WithResourceVersion(plain.view(), version);
   if (!stored.ok()) return UntypedError(stored.error());
   auto attributes = parts_.codec.GetAttrs(*stored);
@@ -241,10 +248,10 @@ Awaitable<Result<Store::State>> Store::Begin(std::string full_key, ObjectPtr cac
   co_return State{.object = std::move(cached), .current = true};
 }
 
-Awaitable<bool> Store::LiesInStore(std::string full_key, SharedBytes plain, ObjectPtr completed) {
-  if (!parts_.codec.completes_on_read()) co_return false;
+Awaitable<bool> Store::LiesInStore(std::string full_key, Encoded encoded, ObjectPtr completed) {
+  const SharedBytes& plain = encoded.plain;
+  const auto& complete = encoded.completed;
   // Most updates change something: the store is read only if the result would otherwise be unchanged.
-  auto complete = parts_.codec.Normalize(plain.view());
   if (!complete.ok() || complete->empty()) co_return false;
   auto stored = parts_.codec.WithResourceVersion(complete->view(), completed->resource_version());
   if (!stored.ok() || !(*stored == completed->stored())) co_return false;
@@ -314,24 +321,26 @@ ObjectPtr Store::TryGetLatest(std::string_view key, const ObjectPtr& cached, con
   return cached;
 }
 
-Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, SharedBytes plain,
-                                                         std::uint64_t revision, std::uint64_t ttl_seconds,
-                                                         bool with_failure_read, telemetry::Caller caller) {
+Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, Encoded encoded, std::uint64_t revision,
+                                                         std::uint64_t ttl_seconds, bool with_failure_read,
+                                                         telemetry::Caller caller) {
   kv::LeaseID lease = 0;
   if (ttl_seconds != 0) {
     auto leased = co_await parts_.leases.GetLease(static_cast<std::int64_t>(ttl_seconds));
     if (!leased.ok()) co_return FromKV(leased.error(), full_key);
     lease = *leased;
   }
-  Outcome<SharedBytes, std::string> data = plain;
-  if (parts_.form != nullptr) data = parts_.form->ToStorage(plain);
+  Outcome<SharedBytes, std::string> data = encoded.plain;
+  if (parts_.form != nullptr) data = parts_.form->ToStorage(encoded.plain);
   if (!data.ok()) co_return UntypedError(data.error());
+  const SharedBytes unsealed = *data;
   if (parts_.transformer.WritesElsewhere()) {
     data = co_await parts_.transformer.AwaitToStorage(*std::move(data), full_key);
   } else {
     data = parts_.transformer.TransformToStorage(*data, {full_key, caller.span});
   }
   if (!data.ok()) co_return Internal(data.error());
+  if (data->data() == unsealed.data()) Remember(unsealed, encoded);  // not encrypted
   const telemetry::Span& span = caller.span;
   span.AddEvent("TransformToStorage succeeded");
   kv::TxnRequest request;
@@ -340,9 +349,19 @@ Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, S
   if (with_failure_read) request.failure.push_back(kv::Op::Range({.key = full_key}));
   if (with_failure_read) span.AddEvent("Transaction prepared");
   auto response = co_await Txn(with_failure_read ? "update" : "create", std::move(request), caller);
+  if (!response.ok() || !response->succeeded) recent_writes_.Take(unsealed);
   if (!response.ok()) co_return FromKV(response.error(), full_key);
   span.AddEvent(with_failure_read ? "Txn call completed" : "Txn call succeeded");
   co_return *std::move(response);
+}
+
+void Store::Remember(const SharedBytes& stored, const Encoded& encoded) {
+  // Other objects are read as they lie there, which costs nothing.
+  const bool dear = parts_.codec.completes_on_read() || parts_.form != nullptr;
+  if (!dear || !encoded.completed.ok()) return;
+  RecentWrites::Read read{.normalized = *encoded.completed, .current = encoded.completed->empty()};
+  if (read.normalized.empty() && parts_.form != nullptr) read.normalized = encoded.plain;
+  recent_writes_.Put(stored, std::move(read));
 }
 
 Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::uint64_t ttl_seconds,
@@ -360,11 +379,12 @@ Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::u
   if (!plain.ok()) co_return UntypedError(plain.error());
   const std::size_t length = plain->size();
   span->AddEvent("Encode succeeded", {{"len", length}});
+  Encoded encoded = Complete(*std::move(plain));
   KS_CO_TRY(const kv::TxnResponse response,
-            co_await PutIfUnchanged(full_key, *plain, 0, ttl_seconds, false, caller.Under(*span)));
+            co_await PutIfUnchanged(full_key, encoded, 0, ttl_seconds, false, caller.Under(*span)));
   if (!response.succeeded) co_return Error{.code = ErrorCode::kKeyExists, .key = full_key};
   span->AddEvent("decode succeeded", {{"len", length}});
-  co_return Written(full_key, *std::move(plain), response.revision);
+  co_return Written(full_key, std::move(encoded), response.revision);
 }
 
 Awaitable<Result<ObjectPtr>> Store::Delete(std::string key, Preconditions preconditions, ValidateDeletion validate,
@@ -458,14 +478,15 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
         continue;
       }
     }
-    if (state.object && state.object->stale() && co_await LiesInStore(full_key, *plain, state.object))
+    Encoded encoded = Complete(*std::move(plain));
+    if (state.object && state.object->stale() && co_await LiesInStore(full_key, encoded, state.object))
       co_return state.object;
-    KS_CO_TRY(kv::TxnResponse response, co_await PutIfUnchanged(full_key, *plain, state.revision(),
+    KS_CO_TRY(kv::TxnResponse response, co_await PutIfUnchanged(full_key, encoded, state.revision(),
                                                                 updated->ttl_seconds.value_or(0), true, caller));
     if (response.succeeded) {
       span->AddEvent("Transaction committed");
       span->AddEvent("decode succeeded", {{"len", length}});
-      co_return Written(full_key, *std::move(plain), response.revision);
+      co_return Written(full_key, std::move(encoded), response.revision);
     }
     KS_CO_TRY(state, co_await StateOf(full_key, std::move(response.responses[0].range)));
   }

@@ -19,6 +19,7 @@
 #include "storage/lease_manager.h"
 #include "storage/list_plan.h"
 #include "storage/metrics.h"
+#include "storage/recent_writes.h"
 #include "storage/resource_codec.h"
 #include "storage/stored_form.h"
 #include "storage/transformer.h"
@@ -89,6 +90,8 @@ class Store final : public Interface {
   meta::Status WatchError(const Unreadable& why, bool deleted) const;
   // `object` as it is shown when it was deleted at, or left a selection at, `resource_version`.
   Result<ObjectPtr> WithResourceVersion(const Object& object, std::uint64_t resource_version) const;
+  // What is written from now on is read back by ObjectOf() soon, or not any more.
+  void SetReadBack(bool read_back) { recent_writes_.SetWanted(read_back && parts_.kv.embedded()); }
   kv::Store& kv() const { return parts_.kv; }
   ResourceMetrics* metrics() const { return parts_.metrics; }
   async::Gate& watches() { return watches_; }  // held by what fetches for a watch
@@ -105,6 +108,11 @@ class Store final : public Interface {
 
  private:
   struct State;
+  // An object as the codec writes it.
+  struct Encoded {
+    SharedBytes plain;
+    Outcome<SharedBytes, std::string> completed;  // what reading makes of it; empty: the same
+  };
   Awaitable<kv::Result<kv::RangeResponse>> Range(std::string_view operation, kv::RangeRequest request,
                                                  telemetry::Caller caller);
   Awaitable<kv::Result<kv::TxnResponse>> Txn(std::string_view operation, kv::TxnRequest request,
@@ -117,12 +125,15 @@ class Store final : public Interface {
   Awaitable<Result<State>> Read(std::string full_key, telemetry::Caller caller);
   Awaitable<Result<State>> Begin(std::string full_key, ObjectPtr cached, telemetry::Caller caller);
   // Of an object that reading completes (defaults): whether what lies in the store is `plain`, byte for byte.
-  Awaitable<bool> LiesInStore(std::string full_key, SharedBytes plain, ObjectPtr completed);
+  Awaitable<bool> LiesInStore(std::string full_key, Encoded encoded, ObjectPtr completed);
   std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                std::string_view full_key) const;
-  Result<ObjectPtr> Written(std::string full_key, SharedBytes plain, kv::Revision revision) const;
+  Encoded Complete(SharedBytes plain) const;
+  Outcome<RecentWrites::Read, std::string> ReadBack(const SharedBytes& plain);
+  void Remember(const SharedBytes& stored, const Encoded& encoded);
+  Result<ObjectPtr> Written(std::string full_key, Encoded encoded, kv::Revision revision) const;
   Awaitable<Result<State>> StateOf(std::string full_key, kv::RangeResponse range);
-  Awaitable<Result<kv::TxnResponse>> PutIfUnchanged(std::string full_key, SharedBytes plain, std::uint64_t revision,
+  Awaitable<Result<kv::TxnResponse>> PutIfUnchanged(std::string full_key, Encoded encoded, std::uint64_t revision,
                                                     std::uint64_t ttl_seconds, bool with_failure_read,
                                                     telemetry::Caller caller);
   telemetry::Span StartSpan(const telemetry::Caller& caller, std::string_view name, std::string_view key) const;
@@ -134,6 +145,7 @@ class Store final : public Interface {
   const std::string path_prefix_;
   mutable std::atomic<std::uint64_t> decode_errors_{0};
   async::Gate watches_;
+  RecentWrites recent_writes_;
 };
 
 // kv's errors as storage's. `key` is the etcd key.

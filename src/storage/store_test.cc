@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/asio/use_future.hpp>
 
 #include "kv/memory/memory.h"
@@ -65,6 +66,81 @@ TEST(StoreTest, ResourceVersionsBeyondEveryRevisionAreTooLarge) {
       ASSERT_FALSE(list.ok()) << match << " " << list->resource_version;
       EXPECT_EQ(list.error().status->code(), 504);
       EXPECT_EQ(list.error().status->message(), want);
+    }
+  }
+}
+
+// A codec that completes objects when they are read: "new" data becomes "complete".
+class CompletingCodec final : public ResourceCodec {
+ public:
+  const meta::GroupResource& resource() const override { return inner_.resource(); }
+  Outcome<base::SharedBytes, std::string> Encode(base::Arena& arena, Value object) const override {
+    return inner_.Encode(arena, object);
+  }
+  Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view stored) const override {
+    return inner_.Decode(arena, stored);
+  }
+  Outcome<base::SharedBytes, std::string> Normalize(std::string_view stored) const override {
+    ++normalized;
+    std::string text(stored);
+    const auto at = text.find("data=new");
+    if (at == std::string::npos) return base::SharedBytes();
+    return base::SharedBytes(text.replace(at, 8, "data=complete"));
+  }
+  bool completes_on_read() const override { return true; }
+  Outcome<base::SharedBytes, std::string> WithResourceVersion(std::string_view stored,
+                                                              std::uint64_t resource_version) const override {
+    return inner_.WithResourceVersion(stored, resource_version);
+  }
+  Outcome<Attributes, std::string> GetAttrs(const base::SharedBytes& stored) const override {
+    return inner_.GetAttrs(stored);
+  }
+  std::string UID(std::string_view stored) const override { return inner_.UID(stored); }
+
+  mutable std::atomic<int> normalized{0};
+
+ private:
+  testing::LineCodec inner_;
+};
+
+// The watch cache gets what was written from the store a moment later.
+TEST(StoreTest, WhatWasWrittenIsCompletedOnce) {
+  async::IOPool io{1};
+  const auto await = [&](auto task) { return asio::co_spawn(io.Next(), std::move(task), asio::use_future).get(); };
+  base::FakeClock clock;
+  const auto kv = kv::memory::Open();
+  LeaseManager leases(*kv, clock);
+  const CompletingCodec codec;
+  Store store(StoreParts{.kv = *kv, .codec = codec, .leases = leases}, StoreOptions{.resource_prefix = "/pods"});
+  const auto read_back = [&](const std::string& key) {
+    auto range = await(kv->Range({.key = store.FullKey(key)}));
+    return *await(store.ObjectOf(range->kvs.at(0)));
+  };
+  const auto create = [&](const std::string& name, std::string_view data) {
+    base::Arena arena;
+    const Value object = Value::Map(arena);
+    object.EnsureMap(arena, "metadata").Set(arena, "name", std::string_view(name));
+    object.Set(arena, "data", data);
+    const int before = codec.normalized;
+    const auto created = await(store.Create("/pods/" + name, object, 0));
+    EXPECT_TRUE(created.ok());
+    EXPECT_EQ(codec.normalized, before + 1);
+    return *created;
+  };
+  for (const bool wanted : {true, false}) {
+    store.SetReadBack(wanted);
+    for (const std::string_view data : {"new", "old"}) {
+      SCOPED_TRACE(data);
+      const std::string name = std::string(data) + (wanted ? "-wanted" : "");
+      const ObjectPtr created = create(name, data);
+      const int before = codec.normalized;
+      const ObjectPtr read = read_back("/pods/" + name);
+      EXPECT_EQ(codec.normalized, before + (wanted ? 0 : 1));
+      EXPECT_EQ(read->stored().view(), created->stored().view());
+      EXPECT_EQ(read->stale(), created->stale());
+      EXPECT_EQ(read->stale(), data == "new");
+      (void)read_back("/pods/" + name);
+      EXPECT_EQ(codec.normalized, before + (wanted ? 1 : 2)) << "known once";
     }
   }
 }

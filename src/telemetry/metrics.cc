@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 #include <shared_mutex>
 
@@ -12,14 +14,67 @@
 namespace keelson::telemetry {
 namespace internal {
 
+// The label values of a series in one piece of memory: where each ends, then their bytes. Custom resources make some
+// fifteen series each, so their strings would be a good part of what a watched resource costs.
+class PackedValues {
+ public:
+  explicit PackedValues(std::span<const std::string_view> values) : count_(values.size()) {
+    std::size_t bytes = 0;
+    for (const std::string_view value : values) bytes += value.size();
+    KS_CHECK(bytes <= std::numeric_limits<End>::max());
+    data_ = std::make_unique<char[]>(count_ * sizeof(End) + bytes);
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      std::ranges::copy(values[i], Texts() + end);
+      end += values[i].size();
+      const auto stored = static_cast<End>(end);
+      std::memcpy(data_.get() + i * sizeof(End), &stored, sizeof(End));
+    }
+  }
+
+  std::size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  std::string_view operator[](std::size_t i) const {
+    const std::size_t begin = i == 0 ? 0 : EndOf(i - 1);
+    return {Texts() + begin, EndOf(i) - begin};
+  }
+  bool operator==(std::span<const std::string_view> values) const {
+    if (values.size() != count_) return false;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if ((*this)[i] != values[i]) return false;
+    }
+    return true;
+  }
+  bool operator<(const PackedValues& other) const {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (const int order = (*this)[i].compare(other[i]); order != 0) return order < 0;
+    }
+    return false;
+  }
+
+ private:
+  using End = std::uint16_t;  // Family::kValueBytesMax times a few labels
+  std::size_t EndOf(std::size_t i) const {
+    End end;
+    std::memcpy(&end, data_.get() + i * sizeof(End), sizeof(End));
+    return end;
+  }
+  char* Texts() const { return data_.get() + count_ * sizeof(End); }
+
+  std::size_t count_;
+  std::unique_ptr<char[]> data_;
+};
+
 struct Series {
   std::uint64_t hash;
-  std::vector<std::string> values;
+  PackedValues values;
   void* metric;
-  // Of the last Reset(), under the table's mutex: what is taken off a counter, or off a histogram's buckets and sum.
-  bool reset = false;
-  std::vector<std::uint64_t> counts_before = {};
-  double sum_before = 0;
+  // What the last Reset() takes off a counter, or off a histogram's buckets and sum.
+  struct Before {
+    std::vector<std::uint64_t> counts;
+    double sum = 0;
+  };
+  std::unique_ptr<const Before> before = nullptr;  // null: not reset. Under the table's mutex.
 };
 
 // An insert-only hash table. Readers take no lock: slots go from null to a series and never back, and a bigger table is
@@ -34,9 +89,7 @@ class SeriesTable {
     for (std::size_t i = hash & slots.mask;; i = (i + 1) & slots.mask) {
       Series* const series = slots.slots[i].load(std::memory_order_acquire);
       if (series == nullptr) return nullptr;
-      if (series->hash == hash &&
-          std::equal(values.begin(), values.end(), series->values.begin(), series->values.end()))
-        return series;
+      if (series->hash == hash && series->values == values) return series;
     }
   }
 
@@ -165,7 +218,7 @@ std::string LabelText(const Names& names, const Values& values) {
     if (!text.empty()) text += ',';
     text += names[i];
     text += "=\"";
-    AppendEscaped(text, std::data(values)[i], true);
+    AppendEscaped(text, values[i], true);
     text += '"';
   }
   return text;
@@ -260,7 +313,7 @@ void* Family::Insert(std::span<const std::string_view> values, std::uint64_t has
     found = table_->Find(values, hash);
   }
   if (found != nullptr) return found->metric;
-  auto series = std::make_unique<Series>(hash, std::vector<std::string>(values.begin(), values.end()), NewSeries());
+  auto series = std::make_unique<Series>(hash, internal::PackedValues(values), NewSeries());
   void* const metric = series->metric;
   table_->Insert(std::move(series));
   return metric;
@@ -353,15 +406,17 @@ std::vector<const Family*> MetricsRegistry::Families() const {
 namespace {
 
 // Since the last Reset().
-std::vector<std::uint64_t> SinceReset(std::vector<std::uint64_t> counts, const std::vector<std::uint64_t>& before) {
+std::vector<std::uint64_t> SinceReset(std::vector<std::uint64_t> counts, const internal::Series& series) {
+  if (!series.before) return counts;
+  const std::vector<std::uint64_t>& before = series.before->counts;
   for (std::size_t i = 0; i < before.size() && i < counts.size(); ++i) counts[i] -= before[i];
   return counts;
 }
 std::vector<std::uint64_t> CountsOf(const internal::Series& series) {
-  return SinceReset({static_cast<const Counter*>(series.metric)->value()}, series.counts_before);
+  return SinceReset({static_cast<const Counter*>(series.metric)->value()}, series);
 }
 std::vector<std::uint64_t> BucketsOf(const internal::Series& series) {
-  return SinceReset(static_cast<const Histogram*>(series.metric)->Buckets(), series.counts_before);
+  return SinceReset(static_cast<const Histogram*>(series.metric)->Buckets(), series);
 }
 
 bool HasChanged(const internal::Series& series, MetricType type) {
@@ -383,21 +438,22 @@ void MetricsRegistry::Reset() {
   for (const auto& [name, family] : impl_->families) {
     const std::lock_guard series_lock(family->table_->mutex);
     for (const auto& series : family->table_->all()) {
-      series->reset = true;
+      auto before = std::make_unique<Series::Before>();
       switch (family->type()) {
         case MetricType::kCounter:
-          series->counts_before = {static_cast<Counter*>(series->metric)->value()};
+          before->counts = {static_cast<Counter*>(series->metric)->value()};
           break;
         case MetricType::kGauge:
           static_cast<Gauge*>(series->metric)->Set(0);
           break;
         case MetricType::kHistogram: {
           const auto& histogram = *static_cast<Histogram*>(series->metric);
-          series->counts_before = histogram.Buckets();
-          series->sum_before = histogram.sum();
+          before->counts = histogram.Buckets();
+          before->sum = histogram.sum();
           break;
         }
       }
+      series->before = std::move(before);
     }
   }
 }
@@ -414,7 +470,8 @@ class Collected final : public Exposition {
     if (std::find(disabled_.begin(), disabled_.end(), family.name) != disabled_.end()) return;
     auto [entry, fresh] = texts_.try_emplace(std::string(family.name));
     if (fresh) AppendFamilyHeader(entry->second, family.name, family.help, family.stability, type);
-    AppendSample(entry->second, family.name, "", LabelText(family.labels, values), "", FormatFloat(value));
+    AppendSample(entry->second, family.name, "", LabelText(family.labels, std::span(values.begin(), values.size())), "",
+                 FormatFloat(value));
   }
 
  private:
@@ -438,7 +495,8 @@ void AppendSeries(std::string& out, const Family& family, const Series& series, 
       for (std::size_t i = 0; i < buckets.size(); ++i) {
         AppendSample(out, family.name(), "_bucket", labels, bounds[i], FormatFloat(static_cast<double>(buckets[i])));
       }
-      AppendSample(out, family.name(), "_sum", labels, "", FormatFloat(histogram.sum() - series.sum_before));
+      AppendSample(out, family.name(), "_sum", labels, "",
+                   FormatFloat(histogram.sum() - (series.before ? series.before->sum : 0)));
       AppendSample(out, family.name(), "_count", labels, "", FormatFloat(static_cast<double>(buckets.back())));
       break;
     }
@@ -472,7 +530,7 @@ std::string MetricsRegistry::Expose() const {
     const std::lock_guard lock(family->table_->mutex);
     all.reserve(family->table_->all().size());
     for (const auto& series : family->table_->all()) {
-      if (!series->reset || series->values.empty() || HasChanged(*series, family->type())) all.push_back(series.get());
+      if (!series->before || series->values.empty() || HasChanged(*series, family->type())) all.push_back(series.get());
     }
     if (all.empty()) continue;
     std::sort(all.begin(), all.end(), [](const Series* a, const Series* b) { return a->values < b->values; });

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Custom resources from outside: served the moment they are established, stored as kube-apiserver stores them, and no way around their scope.
 usage: custom_resources_test.py KEELSON WORK_FOLDER"""
+import concurrent.futures
 import json
 import os
 import re
@@ -70,6 +71,26 @@ def check_scopes(client):
     client.must(200, "GET", root + "/clusters/c")
     listed = client.must(200, "GET", root + "/widgets")
     assert [i["metadata"]["name"] for i in listed["items"]] == ["w"], listed
+
+
+def check_future_versions(client, server):
+    """A state that is not there yet is answered as for built-in kinds, also by a resource that nobody has read before. The server waits for it first."""
+    root = "/apis/stable.example.com/v1"
+    establish(client, definition("unreads", "Unread", "Namespaced"))
+
+    def ask(path):
+        own = Client(server)
+        status, answer = own.request("GET", path)
+        own.close()
+        assert status == 504 and answer["reason"] == "Timeout", (path, answer)
+        assert answer["message"].startswith("Timeout: Too large resource version: 999999999, current: "), (path, answer)
+        assert answer["details"] == {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}], "retryAfterSeconds": 1}, (path, answer)
+
+    future = "?resourceVersion=999999999"
+    paths = [path + future + more for path in (root + "/unreads", root + "/widgets", "/api/v1/configmaps")
+             for more in ("", "&limit=1", "&resourceVersionMatch=Exact", "&resourceVersionMatch=NotOlderThan")]
+    with concurrent.futures.ThreadPoolExecutor(len(paths) + 1) as pool:
+        list(pool.map(ask, paths + [root + "/namespaces/default/widgets/w" + future]))
 
 
 def check_defaults_on_reads(client):
@@ -195,6 +216,7 @@ def main():
         establish(client, definition("clusters", "Cluster", "Cluster"))
         check_index(client)
         check_scopes(client)
+        check_future_versions(client, server)
         check_defaults_on_reads(client)
         check_openapi(client, server)
         check_apply_across_versions(client)
