@@ -118,6 +118,22 @@ CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourc
   chain.custom_discovery = discovery_;
 }
 
+controlplane::CustomStores CustomResources::Stores() const {
+  // Weak: the reader that gets this is older than the handler and ends after it.
+  return [weak = std::weak_ptr(handler_)](
+             std::string_view definition,
+             std::string_view version) -> Outcome<std::shared_ptr<registry::Store>, std::string> {
+    const auto handler = weak.lock();
+    if (!handler) return std::shared_ptr<registry::Store>();
+    KS_TRY(apiextensions::ServingUse use, handler->ServingOf(definition));
+    const apiextensions::ServedVersion* const served = use ? use->Find(version) : nullptr;
+    if (served == nullptr) return std::shared_ptr<registry::Store>();
+    // What serves the resource is not dropped while its Store is held.
+    registry::Store* const store = served->store.get();
+    return std::shared_ptr<registry::Store>(std::make_shared<apiextensions::ServingUse>(std::move(use)), store);
+  };
+}
+
 void CustomResources::InstallHooks(server::GenericAPIServer& server) {
   const auto wait = [handler = handler_, controllers = controllers_] {
     return WaitForDefinitions(handler, controllers);

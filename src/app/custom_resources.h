@@ -8,6 +8,7 @@
 #include "apiextensions/handler.h"
 #include "async/io_pool.h"
 #include "controlplane/server_chain.h"
+#include "controlplane/storage_reader.h"
 #include "http/transport.h"
 #include "net/dialer.h"
 #include "server/generic_api_server.h"
@@ -30,6 +31,8 @@ class CustomResources {
  public:
   // Fills in the hooks of `chain`. REQUIRES: chain.storage, admission and authorizer are set.
   CustomResources(controlplane::ChainConfig& chain, CustomResourcesOptions options);
+  // Their Stores for readers inside the process.
+  controlplane::CustomStores Stores() const;
   void InstallHooks(server::GenericAPIServer& server);
   void Start(async::IOPool& io);
   void Stop();

@@ -217,7 +217,7 @@ constexpr FeatureGate kGates[] = {
     {"StorageVersionMigrator", Stage::kBeta, false, false, Effect::kBuilt},
     {"StreamingCollectionEncodingToJSON", Stage::kGA, true, true, Effect::kUnbuilt},
     {"StreamingCollectionEncodingToProtobuf", Stage::kGA, true, true, Effect::kUnbuilt},
-    {"StrictIPCIDRValidation", Stage::kBeta, true, false, Effect::kUnbuilt},
+    {"StrictIPCIDRValidation", Stage::kBeta, true, false, Effect::kBuilt},
     {"StructuredAuthenticationConfiguration", Stage::kGA, true, true, Effect::kUnbuilt},
     {"StructuredAuthenticationConfigurationEgressSelector", Stage::kBeta, true, false, Effect::kUnbuilt},
     {"StructuredAuthenticationConfigurationJWKSMetrics", Stage::kBeta, true, false, Effect::kUnbuilt},

@@ -217,7 +217,7 @@ Outcome<void, Error> ServerProcess::MakeStorage() {
   // The hooks are there before the first Store is made.
   config.customize = [this](registry::Store::Options& hooks) {
     services_->Customize(hooks);
-    controlplane::CustomizeResourceClaims(hooks, *storage_);
+    controlplane::CustomizeResourceClaims(hooks, *storage_, [this] { return chain_config_.authorizer; });
     rbac_policy_->Customize(hooks);
   };
   storage_.emplace(std::move(config));
@@ -325,6 +325,7 @@ Outcome<void, Error> ServerProcess::MakeServers() {
                                                                   .cluster_dialer = ClusterDialer(),
                                                                   .control_plane_dialer = ControlPlaneDialer(),
                                                                   .time_zones = &time_zones_});
+  reader_->SetCustomStores(custom_resources_->Stores());
   KS_RETURN_IF_ERROR(MakePeers());  // before the aggregator, which reads the same certificate and says less about it
   KS_TRY(aggregation_,
          Aggregation::New(options_.extra, *io_, metrics_, chain_config_.custom_discovery, ClusterDialer(), followed_));

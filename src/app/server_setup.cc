@@ -113,6 +113,8 @@ controlplane::ServiceOptions MakeServiceOptions(const CompletedOptions& complete
   services.secure_port = options.secure_serving.bind_port;
   services.kubernetes_node_port = options.extra.kubernetes_service_node_port;
   services.etcd_prefix = options.etcd.prefix;
+  if (!completed.features.Enabled("StrictIPCIDRValidation"))
+    services.address_rules = validation::AddressRules::kLenient;
   return services;
 }
 
@@ -219,6 +221,7 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
   serving.debug_socket_path = options.features.debug_socket_path;
   if (completed.features.Enabled("ComponentFlagz")) serving.flagz = FlagsInForce(completed);
   serving.statusz = completed.features.Enabled("ComponentStatusz");
+  if (completed.features.Enabled("CBORServingAndStorage")) serving.zpages_cbor = server::CBOR::kServed;
   if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {
     serving.http.limits.streams_max = static_cast<std::uint32_t>(streams);
   }

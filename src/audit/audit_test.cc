@@ -233,9 +233,9 @@ EventPtr NewEvent(Level level = Level::kMetadata, std::size_t payload = 0) {
   return event;
 }
 
-bool Process(Backend& backend, EventPtr event) {
+bool Process(Backend& backend, EventPtr event, Until until = Until::kWritten) {
   boost::asio::io_context io;
-  auto result = boost::asio::co_spawn(io, backend.ProcessEvent(std::move(event)), boost::asio::use_future);
+  auto result = boost::asio::co_spawn(io, backend.ProcessEvent(std::move(event), until), boost::asio::use_future);
   auto work = boost::asio::make_work_guard(io);
   std::thread runner([&io] { io.run(); });
   const bool stored = result.get();
@@ -280,6 +280,21 @@ TEST_F(BackendTest, BlockingIgnoresErrorsAndStrictReportsThem) {
   EXPECT_EQ(metrics_->errors.With({"fake"}).value(), 2u);
   state_->fails = false;
   EXPECT_TRUE(Process(*New({.mode = Mode::kBlockingStrict}), NewEvent()));
+}
+
+TEST_F(BackendTest, BlockingModeReturnsAfterTheWriteOfTheEventAndOfQueuedOnes) {
+  auto backend = New({.mode = Mode::kBlocking});
+  EXPECT_TRUE(Process(*backend, NewEvent(), Until::kQueued));
+  EXPECT_TRUE(Process(*backend, NewEvent(), Until::kWritten));
+  std::lock_guard lock(state_->mutex);
+  EXPECT_EQ(state_->events.size(), 2u);
+}
+
+TEST_F(BackendTest, BlockingModeQueuesWithoutWaitingForTheSink) {
+  std::unique_lock hold(state_->mutex);  // the sink waits in its first write
+  auto backend = New({.mode = Mode::kBlocking});
+  EXPECT_TRUE(Process(*backend, NewEvent(), Until::kQueued));
+  hold.unlock();
 }
 
 TEST_F(BackendTest, LargeEventsAreTruncatedThenDropped) {

@@ -80,9 +80,10 @@ Awaitable<bool> RequestAudit::Process(Stage stage, const request::AuditAnnotatio
     co_return true;
   }
   const EventPtr snapshot = Snapshot(stage, annotations);
+  const Until until = stage == Stage::kRequestReceived ? Until::kQueued : Until::kWritten;
   bool stored = true;
   for (const auto& backend : auditor_->backends_) {
-    const bool kept = co_await backend->ProcessEvent(snapshot);
+    const bool kept = co_await backend->ProcessEvent(snapshot, until);
     stored = stored && kept;
   }
   co_return stored;

@@ -33,7 +33,8 @@ class RequestAudit {
   Event event;  // as far as it is known
 
   // Makes a snapshot of the event at this stage and hands it to the backends; `annotations` are those of the request.
-  // The last stages (ResponseComplete, Panic) take the event itself.
+  // The last stages (ResponseComplete, Panic) take the event itself. In the blocking modes the sinks have the event
+  // when this returns, but for RequestReceived in blocking mode, which is written with the next event of the request.
   // False: a backend in blocking-strict mode could not store it.
   Awaitable<bool> Process(Stage stage, const request::AuditAnnotations& annotations);
   // The same without waiting for the outcome.

@@ -176,10 +176,12 @@ struct Backend::Impl {
     {
       std::lock_guard lock(mutex);
       if (options.mode == Mode::kBatch && (stopping || queue.size() >= options.buffer_size)) return false;
+      const bool first_awaited = done && awaited++ == 0;
       queue.push_back({std::move(event), std::move(done)});
       queued_weight += weight;
-      // The thread is awake or was notified; it collects until there are enough for a batch.
-      if (queue.size() != 1 && queue.size() != kBlockingBatch && options.mode != Mode::kBatch) return true;
+      // The thread is awake or was notified; it collects until there are enough for a batch or somebody waits.
+      const bool wakes = queue.size() == 1 || queue.size() == kBlockingBatch || first_awaited;
+      if (!wakes && options.mode != Mode::kBatch) return true;
     }
     wake.notify_one();
     return true;
@@ -199,6 +201,7 @@ struct Backend::Impl {
     for (;;) {
       while (!queue.empty() && batch.size() < max) {
         queued_weight -= queue.front().event->weight();
+        if (queue.front().done) --awaited;
         batch.push_back(std::move(queue.front()));
         queue.pop_front();
       }
@@ -207,12 +210,11 @@ struct Backend::Impl {
     }
   }
 
-  // In blocking mode requests do not wait for a local file: waking the thread for each event would cost more than
-  // writing it.
+  // Events that nobody waits for are written together with those that come soon after: a write costs more than a line.
   void Gather() {
     std::unique_lock lock(mutex);
     wake.wait(lock, [this] { return stopping || !queue.empty(); });
-    wake.wait_for(lock, kGatherTime, [this] { return stopping || queue.size() >= kBlockingBatch; });
+    wake.wait_for(lock, kGatherTime, [this] { return stopping || awaited > 0 || queue.size() >= kBlockingBatch; });
   }
 
   void Run() {
@@ -309,6 +311,7 @@ struct Backend::Impl {
   std::condition_variable wake, idle;
   std::deque<Waiting> queue;
   std::size_t queued_weight = 0;
+  std::size_t awaited = 0;  // events in `queue` that somebody waits for
   int sending = 0;
   bool stopping = false;
   std::unique_ptr<async::BlockingPool> senders;
@@ -335,10 +338,12 @@ void Backend::Post(EventPtr event) {
   if (!impl_->Enqueue(std::move(event), {})) impl_->Failed("buffered", "audit buffer queue blocked", 1);
 }
 
-Awaitable<bool> Backend::ProcessEvent(EventPtr event) {
+Awaitable<bool> Backend::ProcessEvent(EventPtr event, Until until) {
   const bool strict = impl_->options.mode == Mode::kBlockingStrict;
-  const bool remote = impl_->options.mode == Mode::kBlocking && impl_->sink->concurrency() > 1;
-  if (!strict && !remote && impl_->HasRoom()) {
+  const bool blocking = impl_->options.mode == Mode::kBlocking;
+  const bool remote = blocking && impl_->sink->concurrency() > 1;
+  const bool waits = strict || remote || (blocking && until == Until::kWritten);
+  if (!waits && impl_->HasRoom()) {
     Post(std::move(event));
     co_return true;
   }

@@ -44,6 +44,8 @@ using PostEventList = std::function<Outcome<void, std::string>(std::string body)
 std::unique_ptr<Sink> NewWebhookSink(PostEventList post);
 
 enum class Mode : std::uint8_t { kBatch, kBlocking, kBlockingStrict };
+// How long ProcessEvent() waits in blocking mode: until there is room in the queue, or until the sink has the event.
+enum class Until : std::uint8_t { kQueued, kWritten };
 
 struct BackendOptions {
   Mode mode = Mode::kBatch;
@@ -66,9 +68,9 @@ class Backend {
   Backend(std::unique_ptr<Sink> sink, BackendOptions options, std::shared_ptr<Metrics> metrics);
   ~Backend();  // Shutdown()
 
-  // False only in blocking-strict mode, when the event could not be stored. In blocking mode the event is on its way to
-  // the sink in order; the caller waits when too many are.
-  Awaitable<bool> ProcessEvent(EventPtr event);
+  // False only in blocking-strict mode, when the event could not be stored; that mode always waits for the sink, batch
+  // mode never. Events reach the sink in the order of the calls, so kWritten covers the queued ones before it.
+  Awaitable<bool> ProcessEvent(EventPtr event, Until until);
   // Posts an event without reporting the outcome. Never waits; callers have passed ProcessEvent() or WaitForRoom().
   void Post(EventPtr event);
   Awaitable<void> WaitForRoom();

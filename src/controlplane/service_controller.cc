@@ -105,7 +105,7 @@ ServiceController::ServiceController(kv::Store& kv, ServiceOptions options) : op
   std::vector<std::string_view> families;
   for (const std::string& cidr : options_.cidrs)
     families.push_back(cidr.find(':') == std::string::npos ? "IPv4" : "IPv6");
-  allocation_ = std::make_shared<ServiceAllocation>(std::move(families), ips_, ports_);
+  allocation_ = std::make_shared<ServiceAllocation>(std::move(families), ips_, ports_, options_.address_rules);
 }
 
 ServiceController::~ServiceController() { Stop(); }

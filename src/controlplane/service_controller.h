@@ -27,6 +27,7 @@ struct ServiceOptions {
   std::int64_t secure_port = 6443;
   std::int64_t kubernetes_node_port = 0;  // 0: it is a ClusterIP service
   std::string etcd_prefix = "/registry";
+  validation::AddressRules address_rules = validation::AddressRules::kStrict;
 };
 
 class ServiceController {

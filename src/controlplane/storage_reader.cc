@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/check.h"
 #include "codec/json.h"
 #include "controlplane/bootstrap.h"
 #include "registry/catalog.h"
@@ -27,24 +28,13 @@ class StorageReader final : public AdmissionReader {
     co_return store->Decode(arena, object);
   }
 
+  void SetCustomStores(CustomStores stores) override { custom_stores_ = std::move(stores); }
+
   Task<std::vector<Value>> List(base::Arena& arena, std::string group, std::string resource,
                                 std::string name_space) override {
-    std::vector<Value> values;
     auto store = storage_.Find(group, resource);
-    if (!store) co_return values;
-    storage::ListOptions options;
-    options.resource_version = "0";
-    KS_CO_TRY(storage::ObjectList list, co_await store->List(name_space, std::move(options)));
-    // The cache may be a moment behind; an empty result is read again from storage.
-    if (list.items.empty()) {
-      KS_CO_TRY(list, co_await store->List(name_space, storage::ListOptions{}));
-    }
-    values.reserve(list.items.size());
-    for (const auto& item : list.items) {
-      KS_CO_TRY(const Value value, store->Decode(arena, item));
-      values.push_back(value);
-    }
-    co_return values;
+    if (!store) co_return std::vector<Value>();
+    co_return co_await ListOf(arena, std::move(store), std::move(name_space));
   }
 
   Task<void> UpdateStatus(base::Arena& arena, std::string group, std::string resource, std::string name_space,
@@ -110,6 +100,11 @@ class StorageReader final : public AdmissionReader {
                           std::string name) override {
     const auto found = FindKind(kind);
     if (!found) co_return meta::NewNotFound({kind.group, kind.kind}, name);
+    KS_CO_TRY(const auto custom, CustomStore(kind, found->resource));
+    if (custom) {
+      KS_CO_TRY(const storage::ObjectPtr object, co_await custom->Get(name_space, name, "0"));
+      co_return custom->Decode(arena, object);
+    }
     KS_CO_TRY(const Value object, co_await Get(arena, kind.group, found->resource, name_space, name, false));
     co_return Document(arena, kind, object);
   }
@@ -118,6 +113,8 @@ class StorageReader final : public AdmissionReader {
                                          std::string name_space) override {
     const auto found = FindKind(kind);
     if (!found) co_return std::vector<Value>();
+    KS_CO_TRY(const auto custom, CustomStore(kind, found->resource));
+    if (custom) co_return co_await ListOf(arena, custom, std::move(name_space));
     KS_CO_TRY(std::vector<Value> objects, co_await List(arena, kind.group, found->resource, name_space));
     for (Value& object : objects) {
       KS_CO_TRY(object, Document(arena, kind, object));
@@ -167,12 +164,46 @@ class StorageReader final : public AdmissionReader {
   }
 
  private:
+  static Task<std::vector<Value>> ListOf(base::Arena& arena, std::shared_ptr<registry::Store> store,
+                                         std::string name_space) {
+    std::vector<Value> values;
+    storage::ListOptions options;
+    options.resource_version = "0";
+    KS_CO_TRY(storage::ObjectList list, co_await store->List(name_space, std::move(options)));
+    // The cache may be a moment behind; an empty result is read again from storage.
+    if (list.items.empty()) {
+      KS_CO_TRY(list, co_await store->List(name_space, storage::ListOptions{}));
+    }
+    values.reserve(list.items.size());
+    for (const auto& item : list.items) {
+      KS_CO_TRY(const Value value, store->Decode(arena, item));
+      values.push_back(value);
+    }
+    co_return values;
+  }
+
+  // Null for a built-in kind. Custom resources are read in the version of `kind`, through its conversion.
+  meta::Result<std::shared_ptr<registry::Store>> CustomStore(const meta::GroupVersionKind& kind,
+                                                             const std::string& resource) const {
+    if (storage_.catalog().FindKind(kind) != nullptr) return std::shared_ptr<registry::Store>();
+    std::shared_ptr<registry::Store> store;
+    if (custom_stores_) {
+      auto found = custom_stores_(resource + "." + kind.group, kind.version);
+      if (!found.ok()) return meta::NewInternalError(found.error());
+      store = *std::move(found);
+    }
+    if (!store)
+      return meta::NewServiceUnavailable("paramKind kind `" + kind.ToString() +
+                                         "` not yet synced to use for admission");
+    return store;
+  }
+
   meta::Result<Value> Document(base::Arena& arena, const meta::GroupVersionKind& kind, Value object) const {
     const registry::ServedVersion* const served = storage_.catalog().FindKind(kind);
-    if (served != nullptr && served->conversion != nullptr) object = served->conversion->from_hub(arena, object);
+    KS_CHECK(served != nullptr);  // custom resources are documents already
+    if (served->conversion != nullptr) object = served->conversion->from_hub(arena, object);
     object.Set(arena, "kind", Value::String(arena, kind.kind));
     object.Set(arena, "apiVersion", Value::String(arena, kind.group_version().ToString()));
-    if (served == nullptr) return object;  // custom resources are documents already
     std::string text;
     codec::EncodeJSON(object, *served->type, text);
     auto document = codec::DecodeJSON(arena, text);
@@ -185,6 +216,7 @@ class StorageReader final : public AdmissionReader {
   std::map<meta::GroupVersionKind, Kind> custom_;                        // kinds of custom resources
   std::map<std::string, std::vector<meta::GroupVersionKind>> kinds_of_;  // those of a definition, by its name
   std::shared_ptr<auth::Authorizer> authorizer_;
+  CustomStores custom_stores_;
 };
 
 }  // namespace

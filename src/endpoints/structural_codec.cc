@@ -1,7 +1,5 @@
 #include "endpoints/structural_codec.h"
 
-#include <algorithm>
-
 #include "base/strings.h"
 #include "codec/json.h"
 #include "codec/yaml.h"
@@ -103,7 +101,6 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
   auto decoded = codec::DecodeJSON(arena, text, {.strict = strict});
   if (!decoded.ok()) return refuse(decoded.error().message);
   Value object = decoded->value;
-  std::ranges::sort(decoded->strict_errors);  // Go reports duplicates of outer maps first
   errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
   if (!object.is_map()) return refuse("json: cannot unmarshal into Go value of type map[string]interface {}");
   if (!object.Has("apiVersion") || object["apiVersion"].as_string().empty())

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "async/testing/run_now.h"
+#include "base/arena.h"
+#include "codec/cbor.h"
+#include "codec/json.h"
 #include "server/debug_pages.h"
 #include "server/zpages.h"
 #include "telemetry/log.h"
@@ -67,10 +70,30 @@ TEST(Flagz, AsTextAndAsAKind) {
       Body(old),
       "apiVersion: config.k8s.io/v1alpha1\nflags:\n  bind-address: 127.0.0.1\n  v: \"2\"\nkind: Flagz\nmetadata:\n"
       "  name: apiserver\n");
+  EXPECT_EQ(Ask(mux, "/flagz", "application/cbor;as=Flagz;g=config.k8s.io;v=v1beta1").status, 406);
   const auto refused = Ask(mux, "/flagz", "application/json");
   EXPECT_EQ(refused.status, 406);
   EXPECT_NE(Body(refused).find("only the following media types are accepted: application/json, application/yaml, "
                                "text/plain"),
+            std::string::npos);
+}
+
+TEST(Flagz, AsCBOR) {
+  PathMux mux;
+  InstallFlagz(mux, {{"v", "2"}}, CBOR::kServed);
+  const auto cbor = Ask(mux, "/flagz", "application/cbor;as=Flagz;g=config.k8s.io;v=v1beta1");
+  EXPECT_EQ(cbor.headers.Get("Content-Type"), "application/cbor;g=config.k8s.io;v=v1beta1;as=Flagz");
+  base::Arena arena;
+  const std::string body = Body(cbor);
+  auto decoded = codec::DecodeCBOR(arena, body);
+  ASSERT_TRUE(decoded.ok());
+  std::string json;
+  codec::EncodeJSON(decoded->value, json);
+  EXPECT_EQ(
+      json,
+      R"({"apiVersion":"config.k8s.io/v1beta1","flags":{"v":"2"},"kind":"Flagz","metadata":{"name":"apiserver"}})");
+  EXPECT_NE(Body(Ask(mux, "/flagz", "application/json"))
+                .find("application/json, application/yaml, text/plain, application/cbor"),
             std::string::npos);
 }
 

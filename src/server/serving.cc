@@ -130,10 +130,11 @@ void Serving::PrepareRun() {
   mux.UnlistedPrefix(
       "/version/", [](ExchangePtr exchange) -> Awaitable<http::Response> { co_return endpoints::NoRoute(*exchange); });
   if (options_.profiling) InstallDebugPages(mux);
-  if (options_.flagz) InstallFlagz(mux, *options_.flagz);
+  if (options_.flagz) InstallFlagz(mux, *options_.flagz, options_.zpages_cbor);
   if (options_.statusz) {
     StatuszOptions statusz{.binary_version = options_.git_version.substr(options_.git_version.starts_with('v') ? 1 : 0),
-                           .compiler = "clang " __clang_version__};
+                           .compiler = "clang " __clang_version__,
+                           .cbor = options_.zpages_cbor};
     const auto minor = statusz.binary_version.rfind('.');
     statusz.emulation_version = statusz.binary_version.substr(0, minor);
     statusz.paths = {"/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"};

@@ -42,6 +42,7 @@ struct ServingOptions {
   std::string debug_socket_path;    // with profiling: /debug without authentication on a socket in the file system
   std::optional<FlagValues> flagz;  // what /flagz shows; none: it is not served
   bool statusz = false;
+  CBOR zpages_cbor = CBOR::kRefused;  // whether /flagz and /statusz have a form in CBOR
 };
 
 // Thread safety: the owner's thread, but for RequestShutdown(), which is any thread's (and a signal handler's through a

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/strings.h"
+#include "codec/cbor.h"
 #include "codec/json.h"
 #include "codec/yaml.h"
 #include "endpoints/negotiation.h"
@@ -29,12 +30,12 @@ std::string Heading(std::string_view page) {
 }
 
 struct Form {
-  enum class Encoding : std::uint8_t { kText, kJSON, kYAML } encoding = Encoding::kText;
+  enum class Encoding : std::uint8_t { kText, kJSON, kYAML, kCBOR } encoding = Encoding::kText;
   std::string version;
 };
 
-// Text always; the kind as JSON or YAML only where all of group, version and kind are named.
-std::optional<Form> Negotiate(const http::Request& request, std::string_view kind) {
+// Text always; the kind as JSON, YAML or CBOR only where all of group, version and kind are named.
+std::optional<Form> Negotiate(const http::Request& request, std::string_view kind, CBOR cbor) {
   const std::string_view header = request.headers.Get("Accept");
   if (header.empty()) return Form{};
   for (const auto& clause : endpoints::ParseAccept(header)) {
@@ -51,13 +52,18 @@ std::optional<Form> Negotiate(const http::Request& request, std::string_view kin
     if (as == kind && group == kGroup && known) {
       if (fits("application", "json")) return Form{Form::Encoding::kJSON, version};
       if (fits("application", "yaml")) return Form{Form::Encoding::kYAML, version};
+      if (cbor == CBOR::kServed && fits("application", "cbor")) return Form{Form::Encoding::kCBOR, version};
     }
     if (fits("text", "plain")) return Form{};
   }
   return std::nullopt;
 }
 
-meta::Status NotAcceptable() { return meta::NewNotAcceptable({"application/json", "application/yaml", "text/plain"}); }
+meta::Status NotAcceptable(CBOR cbor) {
+  std::vector<std::string> types = {"application/json", "application/yaml", "text/plain"};
+  if (cbor == CBOR::kServed) types.emplace_back("application/cbor");
+  return meta::NewNotAcceptable(types);
+}
 
 // The document with its kind and name in front.
 Value NewDocument(base::Arena& arena, std::string_view kind, const std::string& version) {
@@ -68,23 +74,33 @@ Value NewDocument(base::Arena& arena, std::string_view kind, const std::string& 
   return document;
 }
 
-endpoints::Page Encoded(Value document, const Form& form, std::string_view kind, std::string_view page) {
-  std::string body;
-  const bool json = form.encoding == Form::Encoding::kJSON;
-  if (json) {
-    for (const auto& member : document.members()) {  // in upstream's order, not by name
-      body += body.empty() ? '{' : ',';
-      codec::EncodeJSON(Value(member.key), body);
-      body += ':';
-      codec::EncodeJSON(member.value, body);
-    }
-    body += "}\n";
+// Members in upstream's order, not by name.
+void WriteJSON(const Value& document, std::string& body) {
+  for (const auto& member : document.members()) {
+    body += body.empty() ? '{' : ',';
+    codec::EncodeJSON(Value(member.key), body);
+    body += ':';
+    codec::EncodeJSON(member.value, body);
+  }
+  body += "}\n";
+}
+
+endpoints::Page Encoded(base::Arena& arena, Value document, const Form& form, std::string_view kind,
+                        std::string_view page) {
+  std::string body, type;
+  if (form.encoding == Form::Encoding::kJSON) {
+    type = "application/json";
+    WriteJSON(document, body);
+  } else if (form.encoding == Form::Encoding::kCBOR) {
+    type = "application/cbor";
+    codec::EncodeCBOR(arena, document, body);
   } else {
+    type = "application/yaml";
     codec::EncodeYAML(document, body);
   }
-  endpoints::Page encoded{.media_type = std::string(json ? "application/json" : "application/yaml") +
-                                        ";g=" + std::string(kGroup) + ";v=" + form.version + ";as=" + std::string(kind),
-                          .body = base::SharedBytes::FromString(std::move(body))};
+  endpoints::Page encoded{
+      .media_type = type + ";g=" + std::string(kGroup) + ";v=" + form.version + ";as=" + std::string(kind),
+      .body = base::SharedBytes::FromString(std::move(body))};
   if (form.version != kVersions[0]) {
     encoded.headers.Add("Warning", "299 - \"This version of the " + std::string(page) +
                                        " endpoint is deprecated. Please use a newer version.\"");
@@ -117,12 +133,12 @@ std::string UpTime(std::int64_t seconds) {
 
 }  // namespace
 
-void InstallFlagz(PathMux& mux, FlagValues flags) {
+void InstallFlagz(PathMux& mux, FlagValues flags, CBOR cbor) {
   auto shared = std::make_shared<const FlagValues>(std::move(flags));
   mux.Handle("/flagz",
-             endpoints::ServePage([shared](const endpoints::Exchange& exchange) -> meta::Result<endpoints::Page> {
-               const auto form = Negotiate(exchange.http, "Flagz");
-               if (!form) return NotAcceptable();
+             endpoints::ServePage([shared, cbor](const endpoints::Exchange& exchange) -> meta::Result<endpoints::Page> {
+               const auto form = Negotiate(exchange.http, "Flagz", cbor);
+               if (!form) return NotAcceptable(cbor);
                if (form->encoding == Form::Encoding::kText) {
                  std::string text = Heading("flagz");
                  for (const auto& [name, value] : *shared) text += name + ": " + value + "\n";
@@ -132,7 +148,7 @@ void InstallFlagz(PathMux& mux, FlagValues flags) {
                Value document = NewDocument(arena, "Flagz", form->version);
                Value map = document.EnsureMap(arena, "flags");
                for (const auto& [name, value] : *shared) map.Set(arena, name, std::string_view(value));
-               return Encoded(document, *form, "Flagz", "flagz");
+               return Encoded(arena, document, *form, "Flagz", "flagz");
              }));
 }
 
@@ -143,8 +159,8 @@ void InstallStatusz(PathMux& mux, StatuszOptions options, const base::Clock& clo
   mux.Handle(
       "/statusz", endpoints::ServePage([shared, started, since,
                                         &clock](const endpoints::Exchange& exchange) -> meta::Result<endpoints::Page> {
-        const auto form = Negotiate(exchange.http, "Statusz");
-        if (!form) return NotAcceptable();
+        const auto form = Negotiate(exchange.http, "Statusz", shared->cbor);
+        if (!form) return NotAcceptable(shared->cbor);
         const auto up = std::chrono::duration_cast<std::chrono::seconds>(clock.Monotonic() - since).count();
         if (form->encoding == Form::Encoding::kText) {
           std::string text = Heading("statusz");
@@ -163,7 +179,7 @@ void InstallStatusz(PathMux& mux, StatuszOptions options, const base::Clock& clo
         Value paths = Value::List(arena);
         for (const auto& path : shared->paths) paths.Append(arena, Value(std::string_view(path)));
         document.Set(arena, "paths", paths);
-        return Encoded(document, *form, "Statusz", "statusz");
+        return Encoded(arena, document, *form, "Statusz", "statusz");
       }));
 }
 

@@ -3,6 +3,7 @@
 // Thread safety: installed before serving.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,15 +13,18 @@
 
 namespace keelson::server {
 
+enum class CBOR : std::uint8_t { kRefused, kServed };  // gate CBORServingAndStorage
+
 using FlagValues = std::vector<std::pair<std::string, std::string>>;  // by name
 
-void InstallFlagz(PathMux& mux, FlagValues flags);
+void InstallFlagz(PathMux& mux, FlagValues flags, CBOR cbor = CBOR::kRefused);
 
 struct StatuszOptions {
   std::string binary_version;     // 1.36.4
   std::string emulation_version;  // 1.36
   std::string compiler;           // shown where upstream has its Go version
   std::vector<std::string> paths;
+  CBOR cbor = CBOR::kRefused;
 };
 // `clock` must outlive the mux; the start is now.
 void InstallStatusz(PathMux& mux, StatuszOptions options, const base::Clock& clock = base::Clock::Real());

@@ -196,6 +196,39 @@ TEST(DefinitionOutline, HasEverythingButSchemas) {
   EXPECT_FALSE(DefinitionOutline(arena, R"({"apiVersion":"apiextensions.k8s.io/v7","spec":{}})").has_value());
 }
 
+TEST(SchemaCodec, WebhookConfigurationsOfV1beta1AreReadWithTheirDefaults) {
+  const auto codec = NewSchemaCodec(
+      {.resource = {"admissionregistration.k8s.io", "validatingwebhookconfigurations"},
+       .storage = {"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"},
+       .hub_version = "admissionregistration.k8s.io/v1",
+       .type = StoredType({"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"}),
+       .convert = StoredConversion({"admissionregistration.k8s.io", "validatingwebhookconfigurations"})});
+  constexpr std::string_view kStored =
+      R"({"kind":"ValidatingWebhookConfiguration","apiVersion":"admissionregistration.k8s.io/v1beta1","metadata":{"name":"a"},)"
+      R"("webhooks":[{"name":"bare","clientConfig":{"url":"https://x"}},)"
+      R"({"name":"full","clientConfig":{"url":"https://x"},"failurePolicy":"Fail","matchPolicy":"Equivalent",)"
+      R"("sideEffects":"None","timeoutSeconds":3,"admissionReviewVersions":["v1"]}]})";
+  base::Arena arena;
+  const auto object = codec->Decode(arena, kStored);
+  ASSERT_TRUE(object.ok()) << object.error();
+  EXPECT_EQ((*object)["apiVersion"].as_string(), "admissionregistration.k8s.io/v1");
+  const auto json = [](Value value) {
+    std::string text;
+    codec::EncodeJSON(value, text);
+    return text;
+  };
+  EXPECT_EQ(json((*object)["webhooks"][std::size_t{0}]),
+            R"({"admissionReviewVersions":["v1beta1"],"clientConfig":{"url":"https://x"},"failurePolicy":"Ignore",)"
+            R"("matchPolicy":"Exact","name":"bare","sideEffects":"Unknown","timeoutSeconds":30})");
+  EXPECT_EQ(json((*object)["webhooks"][std::size_t{1}]),
+            R"({"admissionReviewVersions":["v1"],"clientConfig":{"url":"https://x"},"failurePolicy":"Fail",)"
+            R"("matchPolicy":"Equivalent","name":"full","sideEffects":"None","timeoutSeconds":3})");
+  // The stored form of what was read is v1.
+  const auto normalized = codec->Normalize(kStored);
+  ASSERT_TRUE(normalized.ok()) << normalized.error();
+  EXPECT_TRUE(codec->Normalize(normalized->view())->empty());
+}
+
 TEST(SchemaCodec, CustomResourceDefinitionIsStoredAsV1beta1) {
   const auto codec =
       NewSchemaCodec({.resource = {"apiextensions.k8s.io", "customresourcedefinitions"},

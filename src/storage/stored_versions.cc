@@ -9,6 +9,7 @@ namespace keelson::storage {
 namespace {
 
 constexpr std::string_view kDefinitionsGroup = "apiextensions.k8s.io";
+constexpr std::string_view kAdmissionGroup = "admissionregistration.k8s.io";
 
 // Fields of each version of a definition that v1beta1 has once for all versions. In v1: schema; above the versions:
 // validation.
@@ -135,6 +136,38 @@ Value SpecFromStored(base::Arena& arena, Value stored) {
   return spec;
 }
 
+// Defaults of a webhook in admissionregistration.k8s.io/v1beta1 that differ from v1's, which run later.
+void DefaultOldWebhook(base::Arena& arena, Value webhook) {
+  const auto set = [&](std::string_view field, Value value) {
+    if (webhook[field].is_null()) webhook.Set(arena, field, value);
+  };
+  set("failurePolicy", Value("Ignore"));
+  set("matchPolicy", Value("Exact"));
+  set("sideEffects", Value("Unknown"));
+  set("timeoutSeconds", Value(std::int64_t{30}));
+  if (!webhook["admissionReviewVersions"].empty()) return;
+  Value versions = Value::List(arena);
+  versions.Append(arena, Value("v1beta1"));
+  webhook.Set(arena, "admissionReviewVersions", versions);
+}
+
+// Versions of this group have the same fields; the defaults of webhooks differ.
+Outcome<Value, std::string> ConvertAdmissionRegistration(base::Arena& arena, Value object, std::string_view from,
+                                                         std::string_view to) {
+  Value converted = Shallow(arena, object);
+  converted.Set(arena, "apiVersion", Value::String(arena, to));
+  const Value webhooks = object["webhooks"];
+  if (!webhooks.is_list() || !from.ends_with("/v1beta1")) return converted;
+  Value completed = Value::List(arena, webhooks.size());
+  for (const Value& webhook : webhooks.items()) {
+    const Value copy = Shallow(arena, webhook);
+    DefaultOldWebhook(arena, copy);
+    completed.Append(arena, copy);
+  }
+  converted.Set(arena, "webhooks", completed);
+  return converted;
+}
+
 }  // namespace
 
 Outcome<Value, std::string> ConvertDefinition(base::Arena& arena, Value object, std::string_view from,
@@ -157,8 +190,9 @@ const schema::Struct* StoredType(const meta::GroupVersionKind& kind) {
 }
 
 Convert StoredConversion(const meta::GroupResource& resource) {
-  if (resource.group != kDefinitionsGroup) return {};  // which has one resource
-  return ConvertDefinition;
+  if (resource.group == kDefinitionsGroup) return ConvertDefinition;  // the group has one resource
+  if (resource.group == kAdmissionGroup) return ConvertAdmissionRegistration;
+  return {};
 }
 
 }  // namespace keelson::storage

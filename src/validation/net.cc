@@ -260,14 +260,20 @@ bool IsIPv6(std::string_view text) {
 }
 
 void ValidateIPForLegacyField(std::string_view text, const FieldPath& path,
-                              const std::vector<std::string_view>& old_values, FieldErrors& errors) {
+                              const std::vector<std::string_view>& old_values, AddressRules rules,
+                              FieldErrors& errors) {
   if (std::ranges::find(old_values, text) != old_values.end()) return;
   const auto ip = ParseIPSloppy(text);
   if (!ip) {
     errors.push_back(Invalid(path, text, kBadIP));
     return;
   }
-  CheckStrictIP(text, *ip, path, errors);
+  if (rules == AddressRules::kStrict) CheckStrictIP(text, *ip, path, errors);
+}
+
+void ValidateIPForLegacyField(std::string_view text, const FieldPath& path,
+                              const std::vector<std::string_view>& old_values, FieldErrors& errors) {
+  ValidateIPForLegacyField(text, path, old_values, AddressRules::kStrict, errors);
 }
 
 void ValidateIP(std::string_view text, const FieldPath& path, FieldErrors& errors) {
@@ -280,14 +286,20 @@ void ValidateIP(std::string_view text, const FieldPath& path, FieldErrors& error
 }
 
 void ValidateCIDRForLegacyField(std::string_view text, const FieldPath& path,
-                                const std::vector<std::string_view>& old_values, FieldErrors& errors) {
+                                const std::vector<std::string_view>& old_values, AddressRules rules,
+                                FieldErrors& errors) {
   if (std::ranges::find(old_values, text) != old_values.end()) return;
   const auto cidr = ParseCIDRSloppy(text);
   if (!cidr) {
     errors.push_back(Invalid(path, text, kBadCIDR));
     return;
   }
-  CheckStrictCIDR(text, *cidr, path, errors);
+  if (rules == AddressRules::kStrict) CheckStrictCIDR(text, *cidr, path, errors);
+}
+
+void ValidateCIDRForLegacyField(std::string_view text, const FieldPath& path,
+                                const std::vector<std::string_view>& old_values, FieldErrors& errors) {
+  ValidateCIDRForLegacyField(text, path, old_values, AddressRules::kStrict, errors);
 }
 
 void ValidateCIDR(std::string_view text, const FieldPath& path, FieldErrors& errors) {

@@ -7,6 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "object/field_path.h"
+#include "validation/errors.h"
 
 namespace keelson::validation {
 
@@ -37,5 +41,14 @@ std::optional<CIDR> ParseCIDRSloppy(std::string_view text);
 // Forms that the lenient parser accepts and the strict one refuses.
 bool HasLeadingZeros(std::string_view ip);  // also groups of more than four digits in IPv6
 bool CIDRHasLeadingZeros(std::string_view cidr);
+
+// Address fields of older kinds: the lenient reader, then the strict rules (gate StrictIPCIDRValidation). Values of the
+// old object in `old_values` are accepted as they are.
+enum class AddressRules : std::uint8_t { kStrict, kLenient };
+void ValidateIPForLegacyField(std::string_view text, const FieldPath& path,
+                              const std::vector<std::string_view>& old_values, AddressRules rules, FieldErrors& errors);
+void ValidateCIDRForLegacyField(std::string_view text, const FieldPath& path,
+                                const std::vector<std::string_view>& old_values, AddressRules rules,
+                                FieldErrors& errors);
 
 }  // namespace keelson::validation

@@ -144,6 +144,24 @@ TEST(Net, CIDRs) {
   EXPECT_FALSE(ParseCIDRSloppy("::/0")->Contains(*ParseIPSloppy("11.0.0.1")));
 }
 
+TEST(Net, LenientRulesAcceptWhatTheStrictOnesRefuse) {
+  constexpr auto kLenient = AddressRules::kLenient;
+  for (const std::string_view text : {"10.0.0.011", "::ffff:1.2.3.4", "10.0.0.1"}) {
+    FieldErrors errors;
+    ValidateIPForLegacyField(text, FieldPath("f"), {}, kLenient, errors);
+    EXPECT_TRUE(errors.empty()) << text;
+  }
+  for (const std::string_view text : {"10.0.012.0/24", "10.0.0.1/8", "::ffff:10.0.0.0/104"}) {
+    FieldErrors errors;
+    ValidateCIDRForLegacyField(text, FieldPath("f"), {}, kLenient, errors);
+    EXPECT_TRUE(errors.empty()) << text;
+  }
+  FieldErrors errors;
+  ValidateIPForLegacyField("10.0.0.256", FieldPath("f"), {}, kLenient, errors);
+  ValidateCIDRForLegacyField("10.0.0.0/33", FieldPath("f"), {}, kLenient, errors);
+  EXPECT_EQ(errors.size(), 2u);
+}
+
 TEST(Net, Addresses) {
   struct Case {
     const char* text;

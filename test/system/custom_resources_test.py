@@ -12,7 +12,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import SANITIZED, Client, Server  # noqa: E402
+from harness import SANITIZED, Client, Server, config_map  # noqa: E402
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -206,6 +206,65 @@ def check_apply_across_versions(client):
     assert [(entry["apiVersion"], entry["manager"]) for entry in given_up["metadata"]["managedFields"]] == [("stable.example.com/v2", "one")]
 
 
+def make_policy(client):
+    """A policy whose parameter is a custom resource: the cluster-scoped object c."""
+    group = "/apis/admissionregistration.k8s.io/v1"
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
+    client.must(201, "POST", group + "/validatingadmissionpolicies", {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "by-cluster"},
+        "spec": {"failurePolicy": "Fail", "paramKind": {"apiVersion": "stable.example.com/v1", "kind": "Cluster"}, "matchConstraints": {"resourceRules": rules},
+                 "validations": [{"expression": "object.metadata.name != 'refused-' + params.metadata.name", "message": "the parameter says no"}]}})
+    client.must(201, "POST", group + "/validatingadmissionpolicybindings", {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "by-cluster"},
+        "spec": {"policyName": "by-cluster", "validationActions": ["Deny"], "paramRef": {"name": "c", "parameterNotFoundAction": "Deny"}}})
+
+
+def check_policy(client):
+    """The parameter is found, whether or not a client has asked for its kind since the start."""
+    early = ("not yet synced to use for admission", "failed to find resource referenced by paramKind")  # as upstream, soon after a start
+    give_up = time.monotonic() + 30
+    while True:
+        status, answer = client.request("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", config_map("refused-c", {}))
+        if status == 422 and "the parameter says no" in answer["message"]:
+            return
+        assert status == 201 or any(text in answer["message"] for text in early), answer
+        assert time.monotonic() < give_up, "the policy is not enforced: %s" % answer
+        time.sleep(0.01)
+
+
+def check_policies_on_scale(client):
+    """A Scale has the same kind in all versions of its resource; `request.resource` is still that of the rule that matched."""
+    group, root = "/apis/admissionregistration.k8s.io/v1", "/apis/scaled.example.com"
+    pods = definition("pods", "Pod", "Namespaced", group="scaled.example.com", versions=("v1", "v2"))
+    for version in pods["spec"]["versions"]:
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["replicas"] = {"type": "integer"}
+        version["subresources"]["scale"] = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    establish(client, pods)
+    for name, match, version in (("exact", "Exact", "*"), ("equivalent", "Equivalent", "v1")):
+        rules = [{"apiGroups": ["scaled.example.com"], "apiVersions": [version], "resources": ["pods/scale"], "operations": ["UPDATE"]}]
+        client.must(201, "POST", group + "/validatingadmissionpolicies", {
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
+            "spec": {"matchConstraints": {"resourceRules": rules, "matchPolicy": match},
+                     "validations": [{"expression": "false", "messageExpression": "'%s ' + request.resource.version + ' ' + request.kind.kind" % name}]}})
+        client.must(201, "POST", group + "/validatingadmissionpolicybindings", {
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
+            "spec": {"policyName": name, "validationActions": ["Warn"]}})
+    place = root + "/v2/namespaces/default/pods"
+    client.must(201, "POST", place, {"apiVersion": "scaled.example.com/v2", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"replicas": 1}})
+    give_up = time.monotonic() + 30
+    while True:
+        client.connection.request("PATCH", place + "/p/scale?dryRun=All", json.dumps({"spec": {"replicas": 2}}), {"Content-Type": "application/merge-patch+json"})
+        response = client.connection.getresponse()
+        body = response.read()
+        assert response.status == 200, body
+        warnings = sorted(re.findall("(?:exact|equivalent) v[12] Scale", response.getheader("Warning") or ""))
+        if len(warnings) == 2:
+            assert warnings == ["equivalent v1 Scale", "exact v2 Scale"], warnings
+            return
+        assert time.monotonic() < give_up, "both policies are not enforced: %s" % warnings
+        time.sleep(0.01)
+
+
 def main():
     binary, folder = sys.argv[1:3]
     shutil.rmtree(folder, ignore_errors=True)
@@ -229,13 +288,17 @@ def main():
             assert time.monotonic() < give_up, "the definition stays"
             time.sleep(0.05)
         assert client.request("GET", "/apis/stable.example.com/v1/namespaces/default/widgets")[0] == 404
+        make_policy(client)
+        check_policy(client)
+        check_policies_on_scale(client)
         client.close()
     finally:
         server.stop()
-    # After a restart the definitions are served again, with their objects.
+    # After a restart the definitions are served again, with their objects; admission reads them first.
     server = Server(binary, folder, ["--endpoint-reconciler-type=none"]).start()
     try:
         client = Client(server)
+        check_policy(client)
         client.must(200, "GET", "/apis/stable.example.com/v1/clusters/c")
         client.close()
     finally:

@@ -2,7 +2,8 @@
 """RBAC escalation on every way to write. usage: rbac_escalation_test.py KEELSON WORK_FOLDER
 
 `writer` may write roles and bindings and nothing else; `patcher` may update and patch but not create. Every row must be refused.
-The same rows by a user with `escalate` and `bind` must succeed, so that a row cannot be refused for another reason.
+The same rows by somebody with `escalate` and `bind` must succeed, so that a row cannot be refused for another reason. Resource claims
+have a status of which parts need permissions of their own: these, too.
 """
 import json
 import os
@@ -37,9 +38,10 @@ class UserClient(Client):
     def __init__(self, server, user):
         super().__init__(server)
         self.user = user
+        self.extra = {}
 
     def request(self, method, path, body=None, content_type=JSON, accept=JSON):
-        headers = {"Accept": accept, "Impersonate-User": self.user}
+        headers = {"Accept": accept, "Impersonate-User": self.user, **self.extra}
         if body is not None:
             headers["Content-Type"] = content_type
             body = body if isinstance(body, str) else json.dumps(body)
@@ -142,6 +144,49 @@ def create_needs_create(patcher, admin):
     check("PUT updates", patcher, "PUT", lease, JSON, lease_body, (200,), "")
 
 
+def claim_status(server, admin):
+    """Parts of a resource claim's status need permissions of their own: resourceclaims/binding, and resourceclaims/driver for each driver."""
+    claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    status = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/status"], "verbs": ["get", "patch"]}
+    users = {
+        "bare": [status],
+        "scheduler": [status, dict(status, resources=["resourceclaims/binding"], verbs=["patch"])],
+        "driver": [status, dict(status, resources=["resourceclaims/driver"], resourceNames=["d.example.com"], verbs=["arbitrary-node:patch"])],
+        "system:serviceaccount:default:local": [status, dict(status, resources=["resourceclaims/driver"], verbs=["associated-node:patch"])],
+    }
+    for number, (user, rules) in enumerate(users.items()):
+        admin.must(201, "POST", RBAC + "/clusterroles", named("ClusterRole", "claim-%d" % number, rules=rules))
+        admin.must(201, "POST", RBAC + "/clusterrolebindings", named("ClusterRoleBinding", "claim-%d" % number, roleRef=dict(REF, name="claim-%d" % number), subjects=[dict(SUBJECT, name=user)]))
+    admin.must(201, "POST", claims, {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"},
+                                     "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "x"}}]}}})
+    clients = {user: UserClient(server, user) for user in users}
+    for client in clients.values():
+        while client.request("GET", claims + "/c/status")[0] != 200:
+            pass  # the authorizer follows a watch
+    device = {"driver": "d.example.com", "pool": "p", "device": "1"}
+    node = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]}
+    allocation = {"status": {"allocation": {"devices": {"results": [dict(device, request="r")]}, "nodeSelector": node}}}
+    devices = {"status": {"devices": [device]}}
+    binding = 'changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: ' \
+              'User "%s" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope'
+    driver = 'changing status.devices requires resource="resourceclaims/driver", verb="[%s]" permission: resourceclaims.resource.k8s.io "d.example.com" is forbidden: ' \
+             'User "%s" cannot %s resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "default"'
+    path, merge, remote = claims + "/c/status", PATCHES["merge"], "arbitrary-node:patch"
+    for user in ("bare", "driver"):
+        check("allocation", clients[user], "PATCH", path, merge, allocation, (422,), binding % user)
+    check("allocation", clients["scheduler"], "PATCH", path, merge, allocation, (200,), "")
+    for user in ("bare", "scheduler"):
+        check("devices", clients[user], "PATCH", path, merge, devices, (422,), driver % (remote, user, remote))
+    check("labels", clients["bare"], "PATCH", path, merge, {"metadata": {"labels": {"a": "b"}}}, (200,), "")
+    check("devices", clients["driver"], "PATCH", path + "?dryRun=All", merge, devices, (200,), "")
+    local = clients["system:serviceaccount:default:local"]
+    check("devices without a node", local, "PATCH", path, merge, devices, (422,), driver % (remote, local.user, remote))
+    local.extra = {"Impersonate-Extra-authentication.kubernetes.io%2Fnode-name": "n1"}
+    check("devices from the node", local, "PATCH", path, merge, devices, (200,), "")
+    check("devices removed", clients["bare"], "PATCH", path, merge, {"status": {"devices": None}}, (422,), driver % (remote, "bare", remote))
+    check("deallocation", clients["scheduler"], "PATCH", path, merge, {"status": {"allocation": None}}, (200,), "")
+
+
 def main():
     folder = sys.argv[2]
     shutil.rmtree(folder, ignore_errors=True)
@@ -158,6 +203,7 @@ def main():
             check(what, writer, method, path, media, body, (403,), text)
             count += 1
         create_needs_create(patcher, admin)
+        claim_status(server, admin)
         # Metadata of the garbage collector may change without the right; a label may not.
         old = NS + "/rolebindings/old-rolebinding"
         check("finalizers only", writer, "PATCH", old, PATCHES["merge"], {"metadata": {"finalizers": ["a.b/c"]}}, (200,), "")

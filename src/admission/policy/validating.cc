@@ -134,7 +134,7 @@ class Dispatch {
       params = *std::move(collected);
       if (params.empty()) co_return meta::Result<void>();
     }
-    if (!inputs_.contains(matched.kind)) {
+    if (!inputs_.contains(matched.resource)) {
       if (const auto made = co_await MakeInputs(matched); !made.ok()) {
         ConfigurationError(policy, &binding,
                            "failed to convert object version: " + std::string(made.error().message()));
@@ -142,7 +142,7 @@ class Dispatch {
       }
     }
     if (!namespace_read_) KS_CO_RETURN_IF_ERROR(co_await ReadNamespace());
-    cel::AdmissionInputs with = inputs_.find(matched.kind)->second;
+    cel::AdmissionInputs with = inputs_.find(matched.resource)->second;
     with.namespace_object = namespace_;
     if (params.empty()) params.emplace_back();
     for (const Value param : params) {
@@ -227,7 +227,7 @@ class Dispatch {
                 co_await attributes_.interfaces->ToDocument(arena, attributes_.old_object, matched.kind));
     }
     inputs.request = RequestValue(arena, context_, attributes_, matched);
-    inputs_.emplace(matched.kind, std::move(inputs));
+    inputs_.emplace(matched.resource, std::move(inputs));
     co_return meta::Result<void>();
   }
 
@@ -248,7 +248,8 @@ class Dispatch {
   Matcher matcher_;
   CachingAuthorizer authorizer_;
   RequestInterrupt interrupt_;
-  std::map<meta::GroupVersionKind, cel::AdmissionInputs> inputs_;
+  // By resource: subresources of all versions of a custom resource may have one kind (Scale).
+  std::map<meta::GroupVersionResource, cel::AdmissionInputs> inputs_;
   Value namespace_;
   bool namespace_read_ = false;
   std::vector<Denial> denials_;

@@ -298,7 +298,7 @@ Task<ServiceAllocation::Finish> ServiceAllocation::BeginWrite(request::Context& 
   if (!old.is_null()) core::PatchAllocatedValues(arena, service, old);
   core::NormalizeClusterIPs(arena, service, old);
   meta::FieldErrors errors;
-  core::InitIPFamilyFields(arena, service, old, families_, errors);
+  core::InitIPFamilyFields(arena, service, old, families_, address_rules_, errors);
   if (!errors.empty()) co_return meta::NewInvalid(kService, metadata["name"].as_string(), errors);
 
   auto plan = std::make_shared<Plan>(Plan{.dry_run = dry_run});

@@ -10,6 +10,7 @@
 #include "controlplane/services/cluster_ips.h"
 #include "controlplane/services/node_ports.h"
 #include "registry/store.h"
+#include "validation/net.h"
 
 namespace keelson::controlplane {
 
@@ -20,8 +21,9 @@ class ServiceAllocation {
  public:
   // `families`: IPv4, IPv6 in the order of --service-cluster-ip-range.
   ServiceAllocation(std::vector<std::string_view> families, std::shared_ptr<ClusterIPs> ips,
-                    std::shared_ptr<NodePorts> ports)
-      : families_(std::move(families)), ips_(std::move(ips)), ports_(std::move(ports)) {}
+                    std::shared_ptr<NodePorts> ports,
+                    validation::AddressRules address_rules = validation::AddressRules::kStrict)
+      : families_(std::move(families)), ips_(std::move(ips)), ports_(std::move(ports)), address_rules_(address_rules) {}
 
   using Finish = registry::Store::Options::Finish;
   registry::Task<Finish> BeginWrite(request::Context& context, Value service, Value old, bool dry_run);
@@ -37,6 +39,7 @@ class ServiceAllocation {
   std::vector<std::string_view> families_;
   std::shared_ptr<ClusterIPs> ips_;
   std::shared_ptr<NodePorts> ports_;
+  validation::AddressRules address_rules_;
 };
 
 }  // namespace keelson::controlplane

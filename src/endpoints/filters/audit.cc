@@ -104,10 +104,11 @@ Awaitable<http::Response> ServeAudited(const Handler& next, audit::Auditor& audi
   audit->event.code = response.status;
   if (!context.info.IsLongRunning()) {
     AddLatency(context);
-    audit->Post(audit::Stage::kResponseComplete, context.audit_annotations);
+    // A failure to store it changes nothing for the client, as upstream: the request is done.
+    co_await audit->Process(audit::Stage::kResponseComplete, context.audit_annotations);
     co_return response;
   }
-  audit->Post(audit::Stage::kResponseStarted, context.audit_annotations);
+  co_await audit->Process(audit::Stage::kResponseStarted, context.audit_annotations);
   // A stream ends long after its handler: the response keeps the audit, not the whole exchange.
   response.on_end.push_back([audit, annotations = context.audit_annotations](std::uint64_t, bool) {
     audit->Post(audit::Stage::kResponseComplete, annotations);

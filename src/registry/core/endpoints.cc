@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view kProtocols[] = {"SCTP", "TCP", "UDP"};
 constexpr std::size_t kEndpointsShown = 3;
 
-void CheckAddress(Value address, const FieldPath& path, FieldErrors& errors) {
-  validation::ValidateIPForLegacyField(Text(address, "ip"), path.Child("ip"), {}, errors);
+void CheckAddress(const Call& call, Value address, const FieldPath& path, FieldErrors& errors) {
+  validation::ValidateIPForLegacyField(Text(address, "ip"), path.Child("ip"), {}, AddressRulesOf(call), errors);
   if (!Text(address, "hostname").empty()) CheckDNSLabel(Text(address, "hostname"), path.Child("hostname"), errors);
   if (IsSet(address, "nodeName")) CheckDNSSubdomain(Text(address, "nodeName"), path.Child("nodeName"), errors);
   validation::ValidateEndpointIP(Text(address, "ip"), path.Child("ip"), errors);
@@ -35,7 +35,7 @@ void CheckPort(Value port, bool named, const FieldPath& path, FieldErrors& error
   if (IsSet(port, "appProtocol")) CheckQualifiedName(Text(port, "appProtocol"), path.Child("appProtocol"), errors);
 }
 
-void CheckSubsets(Value subsets, const FieldPath& path, FieldErrors& errors) {
+void CheckSubsets(const Call& call, Value subsets, const FieldPath& path, FieldErrors& errors) {
   std::int64_t i = 0;
   for (const Value subset : subsets.items()) {
     const FieldPath at = path.Index(i++);
@@ -45,7 +45,7 @@ void CheckSubsets(Value subsets, const FieldPath& path, FieldErrors& errors) {
     for (const std::string_view key : {"addresses", "notReadyAddresses"}) {
       const FieldPath list = at.Child(key);
       std::int64_t j = 0;
-      for (const Value address : subset[key].items()) CheckAddress(address, list.Index(j++), errors);
+      for (const Value address : subset[key].items()) CheckAddress(call, address, list.Index(j++), errors);
     }
     const FieldPath ports = at.Child("ports");
     std::int64_t j = 0;
@@ -92,16 +92,16 @@ void DefaultEndpoints(base::Arena& arena, Value object) {
   }
 }
 
-void ValidateEndpoints(const Call&, Value object, Value, FieldErrors& errors) {
-  CheckSubsets(object["subsets"], FieldPath("subsets"), errors);
+void ValidateEndpoints(const Call& call, Value object, Value, FieldErrors& errors) {
+  CheckSubsets(call, object["subsets"], FieldPath("subsets"), errors);
 }
 
-void ValidateEndpointsUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
+void ValidateEndpointsUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {
   const FieldPath metadata("metadata");
   validation::ValidateObjectMetaUpdate(object["metadata"], old["metadata"], metadata, errors);
   validation::ValidateObjectMeta(object["metadata"], true, validation::NameIsDNSSubdomain, metadata, errors);
   FieldErrors of_subsets;
-  CheckSubsets(object["subsets"], FieldPath("subsets"), of_subsets);
+  CheckSubsets(call, object["subsets"], FieldPath("subsets"), of_subsets);
   // Written before the rules were: what does not change stays.
   if (validation::SemanticEqual(object["subsets"], old["subsets"])) return;
   errors.insert(errors.end(), of_subsets.begin(), of_subsets.end());

@@ -98,14 +98,14 @@ void CheckDeclaredFeatures(Value features, const FieldPath& path, FieldErrors& e
   }
 }
 
-void CheckPodCIDRs(Value cidrs, FieldErrors& errors) {
+void CheckPodCIDRs(const Call& call, Value cidrs, FieldErrors& errors) {
   const FieldPath spec("spec");
   const FieldPath path = spec.Child("podCIDRs");
   std::int64_t index = 0;
   NameSet families;
   bool unreadable = false;
   for (const Value cidr : cidrs.items()) {
-    validation::ValidateCIDRForLegacyField(cidr.as_string(), path.Index(index++), {}, errors);
+    validation::ValidateCIDRForLegacyField(cidr.as_string(), path.Index(index++), {}, AddressRulesOf(call), errors);
     families.emplace(cidr.as_string().find(':') == std::string_view::npos ? "IPv4" : "IPv6");
   }
   for (std::size_t i = 0; cidrs.size() > 1 && i < cidrs.size(); ++i) {
@@ -225,7 +225,7 @@ void PrepareNodeForStatusUpdate(const Call&, Value node, Value old) {
   if (!IsSet(old["status"], "config")) node["status"].Erase("config");
 }
 
-void ValidateNode(const Call&, Value node, Value, FieldErrors& errors) {
+void ValidateNode(const Call& call, Value node, Value, FieldErrors& errors) {
   const FieldPath metadata("metadata"), status("status");
   CheckAnnotations(node["metadata"]["annotations"], metadata.Child("annotations"), errors);
   CheckTaints(node["spec"]["taints"], metadata.Child("taints"), errors);
@@ -234,7 +234,7 @@ void ValidateNode(const Call&, Value node, Value, FieldErrors& errors) {
     validation::ValidatePositive(capacity.as_int(), metadata.Child("nodeSwapStatus").Child("capacity"), errors);
   }
   CheckDeclaredFeatures(node["status"]["declaredFeatures"], status.Child("declaredFeatures"), errors);
-  CheckPodCIDRs(node["spec"]["podCIDRs"], errors);
+  CheckPodCIDRs(call, node["spec"]["podCIDRs"], errors);
 }
 
 void ValidateNodeUpdate(const Call& call, Value node, Value old, FieldErrors& errors) {

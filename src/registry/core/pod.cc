@@ -9,6 +9,7 @@
 #include "registry/core/pod_spec.h"
 #include "registry/core/resources.h"
 #include "registry/core/scheduling.h"
+#include "registry/rules/address.h"
 #include "registry/semantic.h"
 #include "schema/types.h"
 
@@ -216,7 +217,8 @@ void PreparePodForResize(const Call& call, Value pod, Value old) {
 void CanonicalizePod(const Call& call, Value pod, Value) { SyncServiceAccount(call.arena, pod["spec"]); }
 
 PodOptions PodOptionsFor(const Call& call, bool is_pod, Value old_spec, Value old_metadata) {
-  PodOptions options{.is_pod = is_pod, .allow_privileged = call.allow_privileged};
+  PodOptions options{
+      .is_pod = is_pod, .allow_privileged = call.allow_privileged, .address_rules = AddressRulesOf(call)};
   options.allow_comparison_tolerations = FeatureEnabled(call, "TaintTolerationComparisonOperators");
   options.allow_host_network_with_user_namespace = FeatureEnabled(call, "UserNamespacesHostNetworkSupport");
   if (old_spec.is_null()) return options;

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "registry/strategy.h"
+#include "validation/net.h"
 
 namespace keelson::registry::core {
 
 struct PodOptions {
   bool is_pod = false;  // a pod, not a template
   bool allow_privileged = false;
+  validation::AddressRules address_rules = validation::AddressRules::kStrict;
   // Rules that came later than objects which break them: off when the old object breaks them.
   bool allow_invalid_pod_deletion_cost = false;
   bool allow_invalid_label_value_in_selector = false;

@@ -117,7 +117,7 @@ void CheckHostNetworkPorts(Value spec, const PodOptions& options, const FieldPat
   }
 }
 
-void CheckDNSConfig(Value spec, const FieldPath& path, FieldErrors& errors) {
+void CheckDNSConfig(Value spec, const PodOptions& pod, const FieldPath& path, FieldErrors& errors) {
   const Value config = spec["dnsConfig"];
   const FieldPath nameservers = path.Child("nameservers"), searches = path.Child("searches"),
                   options = path.Child("options");
@@ -133,7 +133,7 @@ void CheckDNSConfig(Value spec, const FieldPath& path, FieldErrors& errors) {
   }
   std::int64_t index = 0;
   for (const Value server : config["nameservers"].items()) {
-    validation::ValidateIPForLegacyField(server.as_string(), nameservers.Index(index++), {}, errors);
+    validation::ValidateIPForLegacyField(server.as_string(), nameservers.Index(index++), {}, pod.address_rules, errors);
   }
   if (config["searches"].size() > kSearchPathsMax) {
     errors.push_back(Invalid(searches, config["searches"], "must not have more than 32 search paths"));
@@ -201,11 +201,11 @@ void CheckNames(Value spec, const FieldPath& path, FieldErrors& errors) {
   }
 }
 
-void CheckHostAliases(Value aliases, const FieldPath& path, FieldErrors& errors) {
+void CheckHostAliases(Value aliases, const PodOptions& options, const FieldPath& path, FieldErrors& errors) {
   std::int64_t index = 0;
   for (const Value alias : aliases.items()) {
     const FieldPath at = path.Index(index++);
-    validation::ValidateIPForLegacyField(Text(alias, "ip"), at.Child("ip"), {}, errors);
+    validation::ValidateIPForLegacyField(Text(alias, "ip"), at.Child("ip"), {}, options.address_rules, errors);
     const FieldPath names = at.Child("hostnames");
     std::int64_t j = 0;
     for (const Value name : alias["hostnames"].items()) CheckDNSSubdomain(name.as_string(), names.Index(j++), errors);
@@ -245,7 +245,7 @@ void ValidatePodSpec(Value spec, Value metadata, const PodOptions& options, cons
   validation::ValidateLabels(spec["nodeSelector"], path.Child("nodeSelector"), errors);
   ValidatePodSecurityContext(spec, options, path.Child("securityContext"), errors);
   ValidateAffinity(spec["affinity"], options, path.Child("affinity"), errors);
-  CheckDNSConfig(spec, path.Child("dnsConfig"), errors);
+  CheckDNSConfig(spec, options, path.Child("dnsConfig"), errors);
   CheckGates(spec, path, errors);
   ValidateTopologySpread(spec["topologySpreadConstraints"], options, path.Child("topologySpreadConstraints"), errors);
   ValidateWindowsHostProcess(spec, options, path, errors);
@@ -253,7 +253,7 @@ void ValidatePodSpec(Value spec, Value metadata, const PodOptions& options, cons
   CheckHostnameOverride(spec, path, errors);
   CheckNames(spec, path, errors);
   ValidateTolerations(spec["tolerations"], options.allow_comparison_tolerations, path.Child("tolerations"), errors);
-  CheckHostAliases(spec["hostAliases"], path.Child("hostAliases"), errors);
+  CheckHostAliases(spec["hostAliases"], options, path.Child("hostAliases"), errors);
   if (!Text(spec, "priorityClassName").empty()) {
     CheckDNSSubdomain(Text(spec, "priorityClassName"), path.Child("priorityClassName"), errors);
   }

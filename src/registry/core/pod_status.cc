@@ -143,13 +143,14 @@ void CheckExtendedClaim(Value status, Value spec, const FieldPath& path, FieldEr
   }
 }
 
-void CheckIPs(Value now, Value old, const FieldPath& path, std::string_view type, FieldErrors& errors) {
+void CheckIPs(Value now, Value old, const FieldPath& path, std::string_view type, validation::AddressRules rules,
+              FieldErrors& errors) {
   std::vector<std::string_view> before;
   for (const Value ip : old.items()) before.push_back(Text(ip, "ip"));
   std::int64_t index = 0;
   int v4 = 0, v6 = 0;
   for (const Value ip : now.items()) {
-    validation::ValidateIPForLegacyField(Text(ip, "ip"), path.Index(index++), before, errors);
+    validation::ValidateIPForLegacyField(Text(ip, "ip"), path.Index(index++), before, rules, errors);
     v4 += validation::IsIPv4(Text(ip, "ip")) ? 1 : 0;
     v6 += validation::IsIPv6(Text(ip, "ip")) ? 1 : 0;
   }
@@ -266,14 +267,14 @@ void ValidatePodStatusUpdate(const Call& call, Value pod, Value old, FieldErrors
   CheckClaimStatuses(status["resourceClaimStatuses"], spec["resourceClaims"], path.Child("resourceClaimStatuses"),
                      errors);
   CheckExtendedClaim(status["extendedResourceClaimStatus"], spec, path.Child("extendedResourceClaimStatus"), errors);
-  CheckIPs(status["podIPs"], before["podIPs"], path.Child("podIPs"), "PodIP", errors);
+  CheckIPs(status["podIPs"], before["podIPs"], path.Child("podIPs"), "PodIP", options.address_rules, errors);
   if (const Value ips = status["hostIPs"]; !ips.empty()) {
     const FieldPath list = path.Child("hostIPs");
     const FieldPath first = list.Index(0);
     if (Text(status, "hostIP") != Text(ips[std::size_t{0}], "ip")) {
       errors.push_back(Invalid(first.Child("ip"), Text(ips[std::size_t{0}], "ip"), "must be equal to `hostIP`"));
     }
-    CheckIPs(ips, before["hostIPs"], list, "HostIP", errors);
+    CheckIPs(ips, before["hostIPs"], list, "HostIP", options.address_rules, errors);
   }
   const std::string_view os = Text(spec["os"], "name");
   for (const std::string_view list : {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {

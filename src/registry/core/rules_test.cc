@@ -196,14 +196,14 @@ TEST_F(Rules, ServiceFamilies) {
   Value service = Parse(R"({"spec":{"type":"ClusterIP","clusterIP":"None","ports":[{"port":1}]}})", "Service");
   NormalizeClusterIPs(arena_, service, {});
   FieldErrors errors;
-  InitIPFamilyFields(arena_, service, {}, kDual, errors);
+  InitIPFamilyFields(arena_, service, {}, kDual, validation::AddressRules::kStrict, errors);
   EXPECT_TRUE(errors.empty());
   EXPECT_EQ(service["spec"]["ipFamilyPolicy"].as_string(), "RequireDualStack");
   EXPECT_EQ(service["spec"]["ipFamilies"].size(), 2u);
   Value prefer = Parse(
       R"({"spec":{"type":"ClusterIP","ipFamilyPolicy":"PreferDualStack","selector":{"a":"b"},"ports":[{"port":1}]}})",
       "Service");
-  InitIPFamilyFields(arena_, prefer, {}, std::span(kDual).first(1), errors);
+  InitIPFamilyFields(arena_, prefer, {}, std::span(kDual).first(1), validation::AddressRules::kStrict, errors);
   EXPECT_EQ(prefer["spec"]["ipFamilies"].size(), 1u);
 }
 

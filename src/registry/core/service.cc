@@ -118,7 +118,7 @@ void CheckPortUse(Value service, const FieldPath& path, FieldErrors& errors) {
   });
 }
 
-void CheckSourceRanges(Value service, Value old, const FieldPath& path, FieldErrors& errors) {
+void CheckSourceRanges(const Call& call, Value service, Value old, const FieldPath& path, FieldErrors& errors) {
   const Value ranges = service["spec"]["loadBalancerSourceRanges"];
   const bool balancer = Type(service) == "LoadBalancer";
   if (!ranges.empty()) {
@@ -127,7 +127,7 @@ void CheckSourceRanges(Value service, Value old, const FieldPath& path, FieldErr
     const auto before = Texts(old["spec"]["loadBalancerSourceRanges"]);
     std::int64_t index = 0;
     for (const std::string_view range : Texts(ranges))
-      validation::ValidateCIDRForLegacyField(range, at.Index(index++), before, errors);
+      validation::ValidateCIDRForLegacyField(range, at.Index(index++), before, AddressRulesOf(call), errors);
     return;
   }
   const Value* annotation = service["metadata"]["annotations"].Find(kSourceRanges);
@@ -140,7 +140,7 @@ void CheckSourceRanges(Value service, Value old, const FieldPath& path, FieldErr
   const std::string_view text = base::Trim(annotation->as_string());
   if (text.empty()) return;
   for (const std::string_view range : base::Split(text, ','))
-    validation::ValidateCIDRForLegacyField(base::Trim(range), at, {}, errors);
+    validation::ValidateCIDRForLegacyField(base::Trim(range), at, {}, AddressRulesOf(call), errors);
 }
 
 void CheckLoadBalancerClass(Value service, Value old, FieldErrors& errors) {
@@ -192,7 +192,7 @@ void CheckTrafficPolicies(Value service, const FieldPath& path, FieldErrors& err
     CheckOneOf(spec["trafficDistribution"], kDistributions, path.Child("trafficDistribution"), errors);
 }
 
-void CheckService(Value service, Value old, FieldErrors& errors) {
+void CheckService(const Call& call, Value service, Value old, FieldErrors& errors) {
   constexpr std::string_view kTypes[] = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"};
   const FieldPath path("spec");
   const Value spec = service["spec"], annotations = service["metadata"]["annotations"];
@@ -212,19 +212,19 @@ void CheckService(Value service, Value old, FieldErrors& errors) {
     CheckPort(port, spec["ports"].size() > 1, names, ports.Index(index++), errors);
   validation::ValidateLabels(spec["selector"], path.Child("selector"), errors);
   CheckSessionAffinity(spec, path, errors);
-  ValidateClusterIPFields(service, old, errors);
+  ValidateClusterIPFields(service, old, AddressRulesOf(call), errors);
   const FieldPath external = path.Child("externalIPs");
   const auto before = Texts(old["spec"]["externalIPs"]);
   index = 0;
   for (const Value ip : spec["externalIPs"].items()) {
     const FieldPath at = external.Index(index++);
     const std::size_t count = errors.size();
-    validation::ValidateIPForLegacyField(ip.as_string(), at, before, errors);
+    validation::ValidateIPForLegacyField(ip.as_string(), at, before, AddressRulesOf(call), errors);
     if (errors.size() == count) validation::ValidateEndpointIP(ip.as_string(), at, errors);
   }
   RequireOneOf(spec["type"], kTypes, path.Child("type"), errors);
   CheckPortUse(service, ports, errors);
-  CheckSourceRanges(service, old, path, errors);
+  CheckSourceRanges(call, service, old, path, errors);
   const bool balancer = Type(service) == "LoadBalancer";
   if (IsSet(spec, "allocateLoadBalancerNodePorts") && !balancer) {
     errors.push_back(Forbidden(path.Child("allocateLoadBalancerNodePorts"), kOnlyLoadBalancer));
@@ -364,9 +364,11 @@ void PrepareServiceForUpdate(const Call& call, Value service, Value old) {
   }
 }
 
-void ValidateService(const Call&, Value service, Value, FieldErrors& errors) { CheckService(service, {}, errors); }
+void ValidateService(const Call& call, Value service, Value, FieldErrors& errors) {
+  CheckService(call, service, {}, errors);
+}
 
-void ValidateServiceUpdate(const Call&, Value service, Value old, FieldErrors& errors) {
+void ValidateServiceUpdate(const Call& call, Value service, Value old, FieldErrors& errors) {
   validation::ValidateObjectMetaUpdate(service["metadata"], old["metadata"], FieldPath("metadata"), errors);
   CheckAddressesKept(service, old, errors);
   CheckFamiliesKept(service, old, errors);
@@ -375,10 +377,10 @@ void ValidateServiceUpdate(const Call&, Value service, Value old, FieldErrors& e
       Int(service["spec"], "healthCheckNodePort") != Int(old["spec"], "healthCheckNodePort")) {
     errors.push_back(Forbidden(FieldPath("spec").Child("healthCheckNodePort"), "field is immutable"));
   }
-  CheckService(service, old, errors);
+  CheckService(call, service, old, errors);
 }
 
-void ValidateServiceStatusUpdate(const Call&, Value service, Value old, FieldErrors& errors) {
+void ValidateServiceStatusUpdate(const Call& call, Value service, Value old, FieldErrors& errors) {
   constexpr std::string_view kModes[] = {"Proxy", "VIP"};
   validation::ValidateObjectMetaUpdate(service["metadata"], old["metadata"], FieldPath("metadata"), errors);
   const FieldPath status("status");
@@ -397,7 +399,7 @@ void ValidateServiceStatusUpdate(const Call&, Value service, Value old, FieldErr
     const FieldPath at = path.Index(index++);
     const std::string_view ip = Text(ingress, "ip"), hostname = Text(ingress, "hostname");
     const Value mode = ingress["ipMode"];
-    if (!ip.empty()) validation::ValidateIPForLegacyField(ip, at.Child("ip"), before, errors);
+    if (!ip.empty()) validation::ValidateIPForLegacyField(ip, at.Child("ip"), before, AddressRulesOf(call), errors);
     if (mode.is_null()) {
       if (!ip.empty()) errors.push_back(Required(at.Child("ipMode"), "must be specified when `ip` is set"));
     } else if (ip.empty()) {

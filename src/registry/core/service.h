@@ -6,6 +6,7 @@
 
 #include "registry/fields.h"
 #include "registry/strategy.h"
+#include "validation/net.h"
 
 namespace keelson::registry::core {
 
@@ -35,8 +36,8 @@ void PatchAllocatedValues(base::Arena& arena, Value service, Value old);
 // ipFamilyPolicy and ipFamilies filled in. `configured`: the cluster's families, the default one first. Errors end the
 // request.
 void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<const std::string_view> configured,
-                        FieldErrors& errors);
+                        validation::AddressRules rules, FieldErrors& errors);
 // The rules on clusterIP(s), ipFamilies and ipFamilyPolicy alone.
-void ValidateClusterIPFields(Value service, Value old, FieldErrors& errors);
+void ValidateClusterIPFields(Value service, Value old, validation::AddressRules rules, FieldErrors& errors);
 
 }  // namespace keelson::registry::core

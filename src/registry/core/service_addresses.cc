@@ -110,7 +110,7 @@ void PatchAllocatedValues(base::Arena& arena, Value service, Value old) {
   }
 }
 
-void ValidateClusterIPFields(Value service, Value old, FieldErrors& errors) {
+void ValidateClusterIPFields(Value service, Value old, validation::AddressRules rules, FieldErrors& errors) {
   if (!NeedsClusterIP(service)) return;
   const FieldPath path("spec");
   const FieldPath ips_path = path.Child("clusterIPs"), families_path = path.Child("ipFamilies");
@@ -143,7 +143,7 @@ void ValidateClusterIPFields(Value service, Value old, FieldErrors& errors) {
       if (ips.size() > 1) errors.push_back(Invalid(ips_path, ips, "'None' must be the first and only value"));
     } else {
       validation::ValidateIPForLegacyField(ips[i].as_string(), ips_path.Index(static_cast<std::int64_t>(i)), before,
-                                           errors);
+                                           rules, errors);
     }
     invalid |= errors.size() != count;
   }
@@ -166,7 +166,7 @@ void ValidateClusterIPFields(Value service, Value old, FieldErrors& errors) {
 }
 
 void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<const std::string_view> configured,
-                        FieldErrors& errors) {
+                        validation::AddressRules rules, FieldErrors& errors) {
   if (!NeedsClusterIP(service)) return;
   Value spec = service["spec"];
   const FieldPath path("spec");
@@ -188,7 +188,7 @@ void InitIPFamilyFields(base::Arena& arena, Value service, Value old, std::span<
       spec.Set(arena, "ipFamilyPolicy", bare ? "RequireDualStack" : "SingleStack");
     }
   }
-  ValidateClusterIPFields(service, old, errors);
+  ValidateClusterIPFields(service, old, rules, errors);
   if (!errors.empty()) return;
   const Value policy = spec["ipFamilyPolicy"];
   const bool single = policy.as_string() == "SingleStack";

@@ -70,12 +70,19 @@ void PrepareForUpdate(const Call& call, Value object, Value old) {
   DropTopology(call, object, old);
 }
 
-void ValidateAddress(std::string_view address, std::string_view type, const FieldPath& list_path, std::int64_t index,
+// How the addresses of a slice are read.
+struct Addresses {
+  std::string_view type;
+  validation::AddressRules rules;
+};
+
+void ValidateAddress(std::string_view address, const Addresses& kind, const FieldPath& list_path, std::int64_t index,
                      FieldErrors& errors) {
+  const std::string_view type = kind.type;
   const FieldPath at = list_path.Index(index);
   const std::size_t before = errors.size();
   if (type == "IPv4") {
-    validation::ValidateIPForLegacyField(address, at, {}, errors);
+    validation::ValidateIPForLegacyField(address, at, {}, kind.rules, errors);
     if (errors.size() > before) return;
     if (!validation::IsIPv4(address)) errors.push_back(Invalid(list_path, address, "must be an IPv4 address"));
     validation::ValidateEndpointIP(address, at, errors);
@@ -109,7 +116,7 @@ bool ValidateHintList(const Value& list, const FieldPath& path, Messages (*check
 
 Messages NodeName(std::string_view name) { return validation::NameIsDNSSubdomain(name, false); }
 
-void ValidateEndpoint(const Value& endpoint, std::string_view type, const FieldPath& path, FieldErrors& errors) {
+void ValidateEndpoint(const Value& endpoint, const Addresses& kind, const FieldPath& path, FieldErrors& errors) {
   const Value addresses = endpoint["addresses"];
   const FieldPath addresses_path = path.Child("addresses");
   if (addresses.empty()) {
@@ -119,7 +126,7 @@ void ValidateEndpoint(const Value& endpoint, std::string_view type, const FieldP
   }
   std::int64_t index = 0;
   for (const Value& address : addresses.items())
-    ValidateAddress(address.as_string(), type, addresses_path, index++, errors);
+    ValidateAddress(address.as_string(), kind, addresses_path, index++, errors);
   if (const Value node = endpoint["nodeName"]; !node.is_null()) {
     AddInvalid(path.Child("nodeName"), node.as_string(), NodeName(node.as_string()), errors);
   }
@@ -143,14 +150,14 @@ void ValidateEndpoint(const Value& endpoint, std::string_view type, const FieldP
   }
 }
 
-void ValidateEndpoints(const Value& endpoints, std::string_view type, FieldErrors& errors) {
+void ValidateEndpoints(const Value& endpoints, const Addresses& kind, FieldErrors& errors) {
   const FieldPath path("endpoints");
   if (Count(endpoints) > kEndpointsMax) {
     errors.push_back(TooMany(path, Count(endpoints), kEndpointsMax));
     return;
   }
   std::int64_t index = 0;
-  for (const Value& endpoint : endpoints.items()) ValidateEndpoint(endpoint, type, path.Index(index++), errors);
+  for (const Value& endpoint : endpoints.items()) ValidateEndpoint(endpoint, kind, path.Index(index++), errors);
 }
 
 void ValidatePorts(const Value& ports, FieldErrors& errors) {
@@ -177,23 +184,23 @@ void ValidatePorts(const Value& ports, FieldErrors& errors) {
   }
 }
 
-void ValidateBody(const Value& object, const Value& old, FieldErrors& errors) {
+void ValidateBody(const Call& call, const Value& object, const Value& old, FieldErrors& errors) {
   const std::string_view type = object["addressType"].as_string();
   RequireOneOf(type, {"FQDN", "IPv4", "IPv6"}, FieldPath("addressType"), errors);
   ValidatePorts(object["ports"], errors);
   const std::size_t before = errors.size();
-  ValidateEndpoints(object["endpoints"], type, errors);
+  ValidateEndpoints(object["endpoints"], {type, AddressRulesOf(call)}, errors);
   // Endpoints that were accepted once stay, however they look.
   if (!old.is_null() && SemanticEqual(object["endpoints"], old["endpoints"])) errors.resize(before);
 }
 
-void ValidateEndpointSlice(const Call&, Value object, Value, FieldErrors& errors) {
-  ValidateBody(object, Value(), errors);
+void ValidateEndpointSlice(const Call& call, Value object, Value, FieldErrors& errors) {
+  ValidateBody(call, object, Value(), errors);
 }
 
-void ValidateEndpointSliceUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
+void ValidateEndpointSliceUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {
   ValidateMeta(object, true, validation::NameIsDNSSubdomain, errors);
-  ValidateBody(object, old, errors);
+  ValidateBody(call, object, old, errors);
   ImmutableText(object["addressType"], old["addressType"], FieldPath("addressType"), errors);
 }
 

@@ -203,7 +203,7 @@ void ValidateIngressUpdate(const Call&, Value object, Value old, FieldErrors& er
   ValidateSpec(object["spec"], options, errors);
 }
 
-void ValidateIngressStatusUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
+void ValidateIngressStatusUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {
   ValidateMetaUpdate(object, old, errors);
   std::vector<std::string_view> old_ips;
   for (const Value& ingress : old["status"]["loadBalancer"]["ingress"].items()) {
@@ -216,7 +216,7 @@ void ValidateIngressStatusUpdate(const Call&, Value object, Value old, FieldErro
   for (const Value& ingress : object["status"]["loadBalancer"]["ingress"].items()) {
     const FieldPath at = path.Index(index++);
     if (const std::string_view ip = ingress["ip"].as_string(); !ip.empty()) {
-      validation::ValidateIPForLegacyField(ip, at.Child("ip"), old_ips, errors);
+      validation::ValidateIPForLegacyField(ip, at.Child("ip"), old_ips, AddressRulesOf(call), errors);
     }
     if (const std::string_view host = ingress["hostname"].as_string(); !host.empty()) {
       AddInvalid(at.Child("hostname"), host, validation::IsDNS1123Subdomain(host), errors);

@@ -20,6 +20,7 @@ using validation::Required;
 struct Options {
   bool allow_invalid_values = false;
   std::vector<std::string_view> old_cidrs;  // of the old object: exempt from the strict rules
+  validation::AddressRules address_rules = validation::AddressRules::kStrict;
 };
 
 // Field names of a direction's rules and peers.
@@ -77,14 +78,14 @@ void ValidateIPBlock(const Value& block, const FieldPath& path, const Options& o
     errors.push_back(Required(path.Child("cidr")));
     return;
   }
-  validation::ValidateCIDRForLegacyField(text, path.Child("cidr"), options.old_cidrs, errors);
+  validation::ValidateCIDRForLegacyField(text, path.Child("cidr"), options.old_cidrs, options.address_rules, errors);
   const auto cidr = validation::ParseCIDRSloppy(text);
   if (!cidr.has_value()) return;
   const FieldPath except_path = path.Child("except");
   std::int64_t index = 0;
   for (const Value& item : block["except"].items()) {
     const FieldPath at = except_path.Index(index++);
-    validation::ValidateCIDRForLegacyField(item.as_string(), at, options.old_cidrs, errors);
+    validation::ValidateCIDRForLegacyField(item.as_string(), at, options.old_cidrs, options.address_rules, errors);
     const auto except = validation::ParseCIDRSloppy(item.as_string());
     if (!except.has_value()) continue;
     if (!cidr->Contains(except->Network()) || cidr->prefix >= except->prefix) {
@@ -141,12 +142,13 @@ void ValidateSpec(const Value& spec, const Options& options, FieldErrors& errors
     CheckOneOf(type.as_string(), {"Ingress", "Egress"}, types_path.Index(index++), errors);
 }
 
-void ValidateNetworkPolicy(const Call&, Value object, Value, FieldErrors& errors) {
-  ValidateSpec(object["spec"], {}, errors);
+void ValidateNetworkPolicy(const Call& call, Value object, Value, FieldErrors& errors) {
+  ValidateSpec(object["spec"], {.address_rules = AddressRulesOf(call)}, errors);
 }
 
-void ValidateNetworkPolicyUpdate(const Call&, Value object, Value old, FieldErrors& errors) {
-  Options options{.allow_invalid_values = IsInvalidSelector(old["spec"]["podSelector"]), .old_cidrs = {}};
+void ValidateNetworkPolicyUpdate(const Call& call, Value object, Value old, FieldErrors& errors) {
+  Options options{.allow_invalid_values = IsInvalidSelector(old["spec"]["podSelector"]),
+                  .address_rules = AddressRulesOf(call)};
   for (const Direction& direction : kDirections) {
     for (const Value& rule : old["spec"][direction.rules].items()) {
       for (const Value& peer : rule[direction.peers].items()) {

@@ -1,7 +1,15 @@
 #include "registry/rules/address.h"
 
 #include "base/strings.h"
-#include "validation/net.h"
+
+namespace keelson::registry {
+
+validation::AddressRules AddressRulesOf(const Call& call) {
+  const bool strict = call.feature_enabled == nullptr || call.feature_enabled("StrictIPCIDRValidation");
+  return strict ? validation::AddressRules::kStrict : validation::AddressRules::kLenient;
+}
+
+}  // namespace keelson::registry
 
 namespace keelson::registry::rules {
 

@@ -1,4 +1,4 @@
-// Warnings about IP addresses and CIDRs that are accepted but not in canonical form.
+// Rules of address fields, and warnings about addresses that are accepted but should be written otherwise.
 #pragma once
 
 #include <string>
@@ -6,6 +6,15 @@
 #include <vector>
 
 #include "object/field_path.h"
+#include "registry/strategy.h"
+#include "validation/net.h"
+
+namespace keelson::registry {
+
+// Lenient without the gate StrictIPCIDRValidation.
+validation::AddressRules AddressRulesOf(const Call& call);
+
+}  // namespace keelson::registry
 
 namespace keelson::registry::rules {
 

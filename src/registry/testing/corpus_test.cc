@@ -17,7 +17,7 @@ FieldErrors Admit(const Call& call, Value object, Value old) {
     FieldErrors errors;
     if (!old.is_null()) core::PatchAllocatedValues(call.arena, object, old);
     core::NormalizeClusterIPs(call.arena, object, old);
-    core::InitIPFamilyFields(call.arena, object, old, kIPv4, errors);
+    core::InitIPFamilyFields(call.arena, object, old, kIPv4, validation::AddressRules::kStrict, errors);
     if (core::NeedsHealthCheckNodePort(object) && object["spec"]["healthCheckNodePort"].is_null()) {
       object["spec"].Set(call.arena, "healthCheckNodePort", 30999);
     }
