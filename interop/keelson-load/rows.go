@@ -93,8 +93,10 @@ func lists(accept string, header ...string) func(l *load) row {
 	}
 }
 
-// podBody is a pod of about 7.6 kB of JSON as answered: two containers with environment, probes, mounts and resources, as Deployments have them.
-func podBody(number int) []byte {
+// podParts are the JSON of a pod around its team, name and node: a pod of about 7.6 kB as answered, with two containers with environment, probes, mounts and
+// resources, as Deployments have them. It is marshalled once: for each pod that takes 40 µs, a fifth of what this program spends on a create.
+var podParts = sync.OnceValue(func() [][]byte {
+	const team, name, node = "(team)", "(name)", "(node)"
 	environment := []map[string]any{}
 	for i := range 12 {
 		environment = append(environment, map[string]any{"name": fmt.Sprintf("SETTING_%02d", i), "value": fmt.Sprintf("value-%d-of-a-setting", i)})
@@ -113,16 +115,30 @@ func podBody(number int) []byte {
 	}
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{"name": fmt.Sprintf("pod-%05d", number),
-			"labels":      map[string]any{"app": "load", "team": fmt.Sprintf("team-%d", number/perLabel)},
+		"metadata": map[string]any{"name": name,
+			"labels":      map[string]any{"app": "load", "team": team},
 			"annotations": map[string]any{"description": "a pod of the load program"}},
-		"spec": map[string]any{"nodeName": fmt.Sprintf("node-%d", number/perNode), "automountServiceAccountToken": false, "containers": containers,
+		"spec": map[string]any{"nodeName": node, "automountServiceAccountToken": false, "containers": containers,
 			"volumes": []map[string]any{{"name": "data", "emptyDir": map[string]any{}}}},
 	})
 	if err != nil {
 		panic(err)
 	}
-	return body
+	parts := [][]byte{}
+	for _, marker := range []string{team, name, node} {
+		before, after, found := bytes.Cut(body, []byte(marker))
+		if !found {
+			panic(marker + " is not in the pod, or not in this order")
+		}
+		parts, body = append(parts, before), after
+	}
+	return append(parts, body)
+})
+
+func podBody(number int) []byte {
+	parts := podParts()
+	body := fmt.Appendf(nil, "%steam-%d%spod-%05d", parts[0], number/perLabel, parts[1], number)
+	return fmt.Appendf(body, "%snode-%d%s", parts[2], number/perNode, parts[3])
 }
 
 func fill(l *load) row {
