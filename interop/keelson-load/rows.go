@@ -59,7 +59,7 @@ var rows = map[string]func(l *load) row{
 		result.ResidentMB = before // so that peak minus resident is what the lists needed
 		return result
 	},
-	"watch": watch,
+	"watch": func(l *load) row { return watch(l, l.pod, "/api/v1/pods") },
 	"clean": func(l *load) row {
 		return l.measure(1, 1, 0, func(client *http.Client, _ int) (int64, error) {
 			if _, err := l.do(client, "DELETE", "/api/v1/namespaces/"+l.namespace+"/pods?gracePeriodSeconds=0", jsonType, "", nil); err != nil {
@@ -150,13 +150,13 @@ func fill(l *load) row {
 	})
 }
 
-// watch lets watches of all pods, each on its own connection or on shared ones, follow changes; an operation is one event at one watch. The same changes
+// watch lets watches of a whole collection, each on its own connection or on shared ones, follow changes; an operation is one event at one watch. The same changes
 // are made a few times before without a watch, and the median of what they cost is taken off, so that the cost is that of the delivery and a
 // garbage collection in one of them does not make it free. Latency counts from the moment the change was sent until its event was read.
-func watch(l *load) row {
+func watch(l *load, object func(number int) string, collection string) row {
 	change := func(number int) error {
 		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"watched":"%d"}}}`, time.Now().UnixNano())
-		_, err := l.do(l.clients[0], "PATCH", l.pod(number%l.objects), jsonType, "application/merge-patch+json", body)
+		_, err := l.do(l.clients[0], "PATCH", object(number%l.objects), jsonType, "application/merge-patch+json", body)
 		return err
 	}
 	changes := func() (float64, error) {
@@ -195,7 +195,7 @@ func watch(l *load) row {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			body, err := l.open(l.clients[i%connections], "/api/v1/pods?watch=true&timeoutSeconds=120&resourceVersion="+revision)
+			body, err := l.open(l.clients[i%connections], collection+"?watch=true&timeoutSeconds=120&resourceVersion="+revision)
 			ready.Add(1)
 			if err != nil {
 				return
