@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: tools/bench.sh                      Keelson beside kube-apiserver + etcd, the rows of docs/benchmarks.md, and the README's table; FAST=1 for the short form
 #        tools/bench.sh list_scale           what a LIST costs with 1,000, 10,000 and 100,000 pods, beside kube-apiserver; SIZES=1000,10000 for less
+#        tools/bench.sh growth               objects from 1,000 to 1,000,000, many watches, many clients that come back; arguments as of bench/growth.py
 #        tools/bench.sh definitions          many CustomResourceDefinitions, beside kube-apiserver
 #        tools/bench.sh custom_resources     custom resources beside built-in kinds, and large ones in the watch cache, beside kube-apiserver
 #        tools/bench.sh NAME [arguments]     the microbenchmarks beside the code whose name contains NAME (all: "_bench")
@@ -9,15 +10,20 @@ cd "$(dirname "$0")/.."
 filter=${1:-}
 [ $# -gt 0 ] && shift
 
-if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = definitions ] || [ "$filter" = custom_resources ]; then
+if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = growth ] || [ "$filter" = definitions ] || [ "$filter" = custom_resources ]; then
   cmake --build build/release --target keelson >/dev/null
   if ! command -v go >/dev/null; then
     echo "bench: the comparison needs Go for the load program and the real servers; tools/bench.sh _bench runs the microbenchmarks" >&2
     exit 1
   fi
-  interop/build.sh kube-apiserver etcd
   work=build/release/bench
   mkdir -p $work
+  if [ "$filter" = growth ]; then
+    (cd interop/keelson-load && go build -o ../../$work/keelson-load .)
+    bench/growth.py build/release/keelson $work/growth $work/keelson-load --out bench/results/$(date -u +%Y-%m-%d)-growth.md "$@"
+    exit
+  fi
+  interop/build.sh kube-apiserver etcd
   if [ "$filter" = definitions ] || [ "$filter" = custom_resources ]; then
     bench/$filter.py build/release/keelson $work/$filter --beside "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" "$@"
     exit

@@ -22,6 +22,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,6 +89,7 @@ func main() {
 	flag.IntVar(&l.changes, "changes", 200, "row watch: changes that every watch sees")
 	flag.Usage = usage
 	flag.Parse()
+	debug.SetGCPercent(800) // its heap is small; the server needs the processor more
 	l.base = strings.TrimSuffix(*server, "/")
 	for _, text := range strings.Split(*pids, ",") {
 		if pid, err := strconv.Atoi(text); err == nil {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <optional>
 #include <thread>
 
@@ -24,6 +25,7 @@
 #include "app/memory_limit.h"
 #include "app/peers.h"
 #include "app/pki.h"
+#include "app/quiet_moments.h"
 #include "app/repeated.h"
 #include "app/server_setup.h"
 #include "app/start_metrics.h"
@@ -536,7 +538,15 @@ Outcome<void, Error> ServerProcess::Start() {
 void ServerProcess::ServeUntilSignalled() {
   constexpr std::chrono::milliseconds kSettled{500};
   if (!signals_.WaitFor(kSettled)) ReleaseStartupPages();
-  signals_.WaitForFirst();
+  const auto cpu = [] {
+    timespec spent{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+  };
+  QuietMoments moments(cpu());
+  while (!signals_.WaitFor(QuietMoments::kEvery)) {
+    if (moments.Look(cpu())) ReleaseStartupPages();
+  }
   signals_.ExitOnNext();
   log::Info("Shutting down");
   NotifySystemd("STOPPING=1");

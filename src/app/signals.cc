@@ -30,11 +30,6 @@ Signals::Signals() {
 
 Signals::~Signals() { close(signal_fd_); }
 
-void Signals::WaitForFirst() {
-  while (!WaitFor(std::chrono::milliseconds(-1))) {
-  }
-}
-
 bool Signals::WaitFor(std::chrono::milliseconds time) {
   if (came_) return true;
   pollfd waited{signal_fd_, POLLIN, 0};

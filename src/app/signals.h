@@ -12,8 +12,7 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  void WaitForFirst();
-  // The same for at most so long; true when a signal came (WaitForFirst() then returns at once).
+  // Waits for a signal for at most so long; true when one came, and at once from then on.
   bool WaitFor(std::chrono::milliseconds time);
   // From now on a signal exits the process.
   void ExitOnNext();

@@ -1,4 +1,4 @@
-// Memory that only the start needed.
+// Memory that only the start, or work that is over, needed.
 #pragma once
 
 namespace keelson::app {

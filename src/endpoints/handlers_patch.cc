@@ -273,6 +273,16 @@ Awaitable<http::Response> ApplyPatch(const PatchRequest& patch) {
                            nullptr, {.force_allow_create = main});
 }
 
+// The stored object in the endpoint's version, to be read only. Without a conversion only kind and apiVersion are put
+// there: one level is copied.
+Value Live(base::Arena& arena, const Scope& scope, Value existing) {
+  if (scope.conversion != nullptr || scope.codec->custom_resource())
+    return scope.codec->FromHub(arena, scope, existing.Clone(arena));
+  Value copy = Value::Map(arena, existing.size() + 2);
+  for (const object::Member& member : existing.members()) copy.AppendMember(arena, member.key, member.value);
+  return scope.codec->FromHub(arena, scope, copy);
+}
+
 // A JSON, merge or strategic merge patch of the object.
 Task<Value> PatchTo(const PatchRequest& patch, Patcher& patcher, ManagedFields managed_fields, Value existing) {
   const Scope& scope = *patch.scope;
@@ -283,7 +293,7 @@ Task<Value> PatchTo(const PatchRequest& patch, Patcher& patcher, ManagedFields m
     co_return meta::NewNotFound({scope.resource.group, scope.resource.resource}, context.info.name);
   // The patch is read after the look-up: a missing object (404) is reported before a bad patch (400).
   KS_CO_RETURN_IF_ERROR(patcher.Read(patch.body.view()));
-  const Value live = scope.codec->FromHub(context.arena, scope, existing.Clone(context.arena));
+  const Value live = Live(context.arena, scope, existing);
   KS_CO_TRY(Value object, patcher.Apply(live));
   KS_CO_RETURN_IF_ERROR(CheckTarget(scope, exchange, object));
   const std::string manager = meta::ManagerOrUserAgent(patch.options.field_manager, context.user_agent);

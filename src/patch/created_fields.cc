@@ -1,6 +1,8 @@
 #include "patch/created_fields.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <vector>
 
 #include "patch/typed_atom.h"
@@ -28,18 +30,74 @@ struct Exclusion {
   bool empty() const { return without.empty() && never.empty(); }
 };
 
+// Nothing is below a value of such a type.
+bool IsLeaf(Kind kind) {
+  switch (kind) {
+    case Kind::kStruct:
+    case Kind::kMap:
+    case Kind::kList:
+    case Kind::kJSON:
+    case Kind::kEither:
+    case Kind::kFieldsV1:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Text that stands in JSON, and in a string of JSON, as it is.
+bool IsPlain(std::string_view text) {
+  unsigned special = 0;
+  for (const char c : text) {
+    special |=
+        static_cast<unsigned>(c < 0x20 || c == 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&');
+  }
+  return special == 0;
+}
+
+// The text, with room behind it: a member name is many short pieces.
+class Text {
+ public:
+  explicit Text(std::size_t room) : text_(room, '\0') {}
+
+  // Room for so many bytes, to be written from there on and told to Advance().
+  char* Room(std::size_t bytes) {
+    if (text_.size() - size_ < bytes) text_.resize(std::max(2 * text_.size(), size_ + bytes));
+    return text_.data() + size_;
+  }
+  void Advance(const char* end) { size_ = static_cast<std::size_t>(end - text_.data()); }
+  void Put(std::string_view piece) { Advance(Copy(Room(piece.size()), piece)); }
+  static char* Copy(char* at, std::string_view piece) {
+    std::memcpy(at, piece.data(), piece.size());
+    return at + piece.size();
+  }
+  char back() const { return text_[size_ - 1]; }
+  std::size_t size() const { return size_; }
+  void Truncate(std::size_t size) { size_ = size; }
+  std::string_view view() const { return std::string_view(text_).substr(0, size_); }
+
+ private:
+  std::string text_;
+  std::size_t size_ = 0;
+};
+
 class Writer {
  public:
-  Writer(Arena& arena, std::string& out) : arena_(arena), out_(out) {}
+  explicit Writer(Arena& arena) : arena_(arena), out_(kTextUsual) { out_.Put("{"); }
 
   bool fits() const { return fits_; }
+  std::string_view Finish() {
+    out_.Put("}");
+    return out_.view();
+  }
 
   // The members of a struct compared with its zero value. `value` is a map or null.
   void BesideZero(const Value& value, const schema::Struct& type, const Exclusion& exclusion) {
     EachField(value, type, [&](std::size_t position, const Field& field, const Value& member) {
-      const Node node{PathElement::Field(field.name), exclusion};
+      const Node node{PathElement::Field(field.name), exclusion, true};
       if (node.gone) return;
       if (!WrittenAlways(type, position)) {
+        if (IsLeaf(field.type->kind)) return Leaf(node);
         Write(node, true, [&] { Below(member, MemberType(type, field), node.below); });
       } else {
         FieldBesideZero(node, member, field, MemberType(type, field));
@@ -50,7 +108,7 @@ class Writer {
  private:
   // An element of FieldsV1 and what is excluded there.
   struct Node {
-    Node(PathElement at, const Exclusion& exclusion) : element(at) {
+    Node(PathElement at, const Exclusion& exclusion, bool plain_in = false) : element(at), plain(plain_in) {
       if (exclusion.empty()) return;
       if (const FieldSet::Node* found = exclusion.without.Find(at)) {
         gone = found->member;
@@ -65,6 +123,7 @@ class Writer {
     Exclusion below;
     bool gone = false;
     bool never_member = false;
+    bool plain;  // a field of a schema: its name needs no escapes
   };
 
   struct Item {
@@ -72,21 +131,73 @@ class Writer {
     const Value* value;
     std::size_t index;
   };
+  static constexpr std::size_t kTextUsual = 8192;
+  static constexpr std::size_t kNumberBytesMax = 24;
+
+  // The element as a member name and ":{".
+  void Open(const Node& node) {
+    const bool first = out_.back() == '{';
+    const PathElement& element = node.element;
+    if (element.kind == PathElement::Kind::kField && (node.plain || IsPlain(element.value.as_string()))) {
+      const std::string_view name = element.value.as_string();
+      char* at = out_.Room(name.size() + 8);
+      if (!first) *at++ = ',';
+      at = Text::Copy(Text::Copy(Text::Copy(at, "\"f:"), name), "\":{");
+      return out_.Advance(at);
+    }
+    if (!first) out_.Put(",");
+    if (!PutPlainKey(element)) {
+      escaped_.clear();
+      AppendElement(escaped_, element, scratch_);
+      out_.Put(escaped_);
+    }
+    out_.Put(":{");
+  }
+
+  // "k:{\"name\":\"a\"}" where nothing in it needs an escape of its own; false: nothing was written.
+  bool PutPlainKey(const PathElement& element) {
+    if (element.kind != PathElement::Kind::kKey) return false;
+    std::size_t size = 8;
+    for (const Member& member : element.value.members()) {
+      const Value& value = member.value;
+      if (!value.is_int() && !(value.is_string() && IsPlain(value.as_string()))) return false;
+      size += member.key.size() + 10 + (value.is_int() ? kNumberBytesMax : value.as_string().size());
+    }
+    char* at = Text::Copy(out_.Room(size), "\"k:{");
+    bool first = true;
+    for (const Member& member : element.value.members()) {
+      if (!first) *at++ = ',';
+      first = false;
+      at = Text::Copy(Text::Copy(Text::Copy(at, "\\\""), member.key), "\\\":");
+      if (member.value.is_int()) {
+        at = std::to_chars(at, at + kNumberBytesMax, member.value.as_int()).ptr;
+      } else {
+        at = Text::Copy(Text::Copy(Text::Copy(at, "\\\""), member.value.as_string()), "\\\"");
+      }
+    }
+    out_.Advance(Text::Copy(at, "}\""));
+    return true;
+  }
+
+  // A member with nothing below it.
+  void Leaf(const Node& node) {
+    if (node.never_member) return;
+    Open(node);
+    out_.Put("}");
+  }
 
   // Writes the element and what `below` writes; nothing if that is empty and the path is not a member.
   template <class Below>
   void Write(const Node& node, bool member, Below below) {
     member = member && !node.never_member;
     const std::size_t begin = out_.size();
-    if (out_.back() != '{') out_ += ',';
-    AppendElement(out_, node.element, scratch_);
-    out_ += ":{";
+    Open(node);
     const std::size_t open = out_.size();
-    if (member) out_ += "\".\":{}";
+    if (member) out_.Put("\".\":{}");
     const std::size_t children = out_.size();
     below();
-    if (out_.size() == children) out_.resize(member ? open : begin);
-    if (out_.size() > begin) out_ += '}';
+    if (out_.size() == children) out_.Truncate(member ? open : begin);
+    if (out_.size() > begin) out_.Put("}");
   }
 
   // As the canonical form has them: fields in the order of their names, absent ones where Go writes them anyway.
@@ -161,8 +272,9 @@ class Writer {
     if (type.mode != TypeRef::Mode::kTyped) return Misfit();
     switch (type.type->kind) {
       case Kind::kStruct: {
-        const Atom atom = Resolve(type);
-        if (!atom.map_atomic) NewStruct(value, *type.type->structure, exclusion);
+        const schema::Struct& structure = *type.type->structure;
+        const bool atomic = type.map_atomic || structure.map_topology == schema::MapTopology::kAtomic;
+        if (type.map_granular || !atomic) NewStruct(value, structure, exclusion);
         return;
       }
       case Kind::kMap:
@@ -183,8 +295,9 @@ class Writer {
   void NewStruct(const Value& value, const schema::Struct& type, const Exclusion& exclusion) {
     if (type.json_fields.empty()) return Misfit();
     EachField(value, type, [&](std::size_t, const Field& field, const Value& member) {
-      const Node node{PathElement::Field(field.name), exclusion};
+      const Node node{PathElement::Field(field.name), exclusion, true};
       if (node.gone) return;
+      if (IsLeaf(field.type->kind)) return Leaf(node);
       const bool absent = member.is_null() && field.pointer;
       Write(node, true, [&] {
         if (!absent) Below(member, MemberType(type, field), node.below);
@@ -198,39 +311,71 @@ class Writer {
     members.reserve(value.size());
     for (const Member& member : value.members()) members.push_back(&member);
     std::ranges::sort(members, {}, [](const Member* member) { return member->key; });
-    const TypeRef element = Resolve(type).map_element;
+    const TypeRef element = RootType(type.type->element);
+    const bool leaf = IsLeaf(element.type->kind);
     for (const Member* member : members) {
       const Node node{PathElement::Field(member->key), exclusion};
-      if (!node.gone) Write(node, true, [&] { Below(member->value, element, node.below); });
+      if (node.gone) continue;
+      if (leaf) {
+        Leaf(node);
+      } else {
+        Write(node, true, [&] { Below(member->value, element, node.below); });
+      }
     }
   }
 
   void NewList(const Value& value, const TypeRef& type, const Exclusion& exclusion) {
     if (!value.is_list()) return value.is_null() ? void() : Misfit();
     const Atom atom = Resolve(type);
-    std::vector<Item> items;
-    items.reserve(value.size());
+    const std::size_t base = items_.size();
+    bool ascending = true;  // and none twice
     for (const Value& item : value.items()) {
-      const Value named = atom.list_keys.empty() ? item : KeysOf(item, atom);
-      if (named.is_null()) return Misfit();
-      if (const auto element = ItemElement(arena_, atom, named)) items.push_back({*element, &item, items.size()});
+      const auto element = ElementOf(item, atom);
+      if (!fits_) break;
+      if (!element) continue;
+      ascending = ascending && (items_.size() == base || Compare(items_.back().element, *element) < 0);
+      items_.push_back({*element, &item, items_.size()});
     }
-    std::ranges::sort(items, [](const Item& a, const Item& b) {
-      const int order = Compare(a.element, b.element);
-      return order != 0 ? order < 0 : a.index < b.index;
-    });
-    for (std::size_t i = 0; i < items.size();) {
+    if (fits_ && !ascending) {
+      std::ranges::sort(std::span(items_).subspan(base), [](const Item& a, const Item& b) {
+        const int order = Compare(a.element, b.element);
+        return order != 0 ? order < 0 : a.index < b.index;
+      });
+    }
+    const std::size_t count = fits_ ? items_.size() : base;
+    for (std::size_t i = base; i < count;) {
+      const Item item = items_[i];  // a copy: lists further down move them
       std::size_t end = i + 1;
-      while (end < items.size() && items[end].element == items[i].element) ++end;
-      const Node node{items[i].element, exclusion};
+      while (!ascending && end < count && items_[end].element == item.element) ++end;
+      const Node node{item.element, exclusion};
       const bool single = end == i + 1;  // Several of one name are one value.
       if (!node.gone) {
         Write(node, true, [&] {
-          if (single) Below(*items[i].value, atom.list_element, node.below);
+          if (single) Below(*item.value, atom.list_element, node.below);
         });
       }
       i = end;
     }
+    items_.resize(base);
+  }
+
+  // How an item is named; nothing for one that cannot be.
+  std::optional<PathElement> ElementOf(const Value& item, const Atom& atom) {
+    if (atom.list_keys.empty()) {
+      if (item.is_null()) Misfit();
+      return ItemElement(arena_, atom, item);
+    }
+    const Value keys = KeysOf(item, atom);
+    if (keys.is_null()) {
+      Misfit();
+      return std::nullopt;
+    }
+    // All keys are there: the usual case, and no defaults are needed.
+    if (keys.size() == atom.list_keys.size()) {
+      if (keys.size() > 1) Value(keys).SortMembers();
+      return PathElement{PathElement::Kind::kKey, keys};
+    }
+    return ItemElement(arena_, atom, keys);
   }
 
   // The key fields of an item in canonical form; null if the item is not a struct.
@@ -252,23 +397,23 @@ class Writer {
   void Misfit() { fits_ = false; }
 
   Arena& arena_;
-  std::string& out_;
+  Text out_;
+  std::string escaped_;
   std::string scratch_;
   std::vector<const Value*> slots_;  // one stack of positions for all levels
+  std::vector<Item> items_;          // one stack of list items for all levels
   bool fits_ = true;
 };
 
 }  // namespace
 
-std::optional<std::string> CreatedFields(Arena& arena, const Value& object, const Type& type, const FieldSet& without,
-                                         const FieldSet& never) {
+std::optional<std::string_view> CreatedFields(Arena& arena, const Value& object, const Type& type,
+                                              const FieldSet& without, const FieldSet& never) {
   if (type.kind != Kind::kStruct) return std::nullopt;
-  std::string out = "{";
-  out.reserve(2048);
-  Writer writer(arena, out);
+  Writer writer(arena);
   writer.BesideZero(object, *type.structure, {without, never});
   if (!writer.fits()) return std::nullopt;
-  return out + '}';
+  return arena.Copy(writer.Finish());
 }
 
 }  // namespace keelson::patch

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "base/arena.h"
 #include "object/value.h"
@@ -14,9 +14,9 @@ namespace keelson::patch {
 
 // FieldsV1 of everything in `object` that differs from the zero value of `type`. A member of `without` is left out,
 // with everything below it; a member of `never` is left out without what is below it. "{}" where nothing is left.
-// Nothing for objects with parts whose topology is deduced from their value, or that do not fit the schema: compare
-// those.
-std::optional<std::string> CreatedFields(base::Arena& arena, const Value& object, const schema::Type& type,
-                                         const FieldSet& without, const FieldSet& never);
+// The text is in `arena`. Nothing for objects with parts whose topology is deduced from their value, or that do not fit
+// the schema: compare those.
+std::optional<std::string_view> CreatedFields(base::Arena& arena, const Value& object, const schema::Type& type,
+                                              const FieldSet& without, const FieldSet& never);
 
 }  // namespace keelson::patch

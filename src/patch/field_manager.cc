@@ -383,7 +383,7 @@ bool FieldManager::TrackCreate(Arena& arena, Value now, std::string_view manager
   if (!fields) return false;
   ManagedEntry self = Self(arena, manager);
   self.time = time;
-  SetManagedFields(arena, now, *fields == "{}" ? Value() : EncodeManagedEntry(arena, self, arena.Copy(*fields)));
+  SetManagedFields(arena, now, *fields == "{}" ? Value() : EncodeManagedEntry(arena, self, *fields));
   return true;
 }
 
