@@ -518,14 +518,34 @@ def check_laid_out_lists(client):
     return len(wrong)
 
 
-def main():
-    folder = sys.argv[2]
+def started(folder, flags=()):
     shutil.rmtree(folder, ignore_errors=True)
     if "--real" in sys.argv:
         from rig import RealPair
-        server = RealPair(folder, sys.argv[sys.argv.index("--real") + 1]).start()
-    else:
-        server = Server(sys.argv[1], folder, in_memory=True).start()
+        return RealPair(folder, sys.argv[sys.argv.index("--real") + 1], flags).start()
+    return Server(sys.argv[1], folder, flags, in_memory=True).start()
+
+
+def check_without_fairness(folder):
+    """Nobody writes conditions of flow schemas without priority and fairness. The watch ends by itself."""
+    server = started(folder, ["--enable-priority-and-fairness=false"])
+    try:
+        client, path = Client(server), "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+        made = client.must(201, "POST", path, {"metadata": {"name": "f"}, "spec": {"priorityLevelConfiguration": {"name": "none"}, "matchingPrecedence": 1000}})
+        query = "?watch=true&timeoutSeconds=2&fieldSelector=metadata.name=f&resourceVersion=" + made["metadata"]["resourceVersion"]
+        events = raw(client, path + query, JSON)[1]
+        client.close()
+    finally:
+        server.stop()
+    if events:
+        print("a flow schema without priority and fairness: %s" % events[:300])
+        return 1
+    return 0
+
+
+def main():
+    folder = sys.argv[2]
+    server = started(folder)
     failed = 0
     try:
         client = Client(server)
@@ -552,6 +572,7 @@ def main():
         client.close()
     finally:
         server.stop()
+    failed += check_without_fairness(folder + "-unfair")
     print("%d rows, %d failed" % (len(ROWS), failed))
     return 1 if failed else 0
 
