@@ -53,10 +53,11 @@ def end(process, seconds=20):
 class RealPair:
     """kube-apiserver and etcd on free ports, with their own certificates."""
 
-    def __init__(self, folder, programs, flags=()):
+    def __init__(self, folder, programs, flags=(), etcd_flags=(), environment=None):
         self.folder = os.path.abspath(folder)
         self.programs = programs
-        self.flags = list(flags)
+        self.flags, self.etcd_flags = list(flags), list(etcd_flags)
+        self.environment = dict(os.environ, **(environment or {}))
         self.pki = os.path.join(self.folder, "pki")
         self.processes = []
         os.makedirs(self.pki)
@@ -76,7 +77,7 @@ class RealPair:
 
     def spawn(self, name, *arguments):
         log = open(os.path.join(self.folder, name + ".log"), "w")
-        self.processes.append(subprocess.Popen([os.path.join(self.programs, name)] + list(arguments), stdout=log, stderr=log, stdin=subprocess.DEVNULL))
+        self.processes.append(subprocess.Popen([os.path.join(self.programs, name)] + list(arguments), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment))
 
     def start(self):
         self.certificates()
@@ -88,7 +89,7 @@ class RealPair:
         store = "http://127.0.0.1:%d" % client
         peers = "http://127.0.0.1:%d" % peer
         self.spawn("etcd", "--data-dir=" + os.path.join(self.folder, "etcd"), "--listen-client-urls=" + store, "--advertise-client-urls=" + store,
-                   "--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=default=" + peers, "--log-level=error")
+                   "--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=default=" + peers, "--log-level=error", *self.etcd_flags)
         path = lambda name: os.path.join(self.pki, name)  # noqa: E731
         configured = any(flag.startswith("--authorization-config=") for flag in self.flags)  # excludes --authorization-mode
         modes = [] if configured else ["--authorization-mode=Node,RBAC"]

@@ -41,8 +41,9 @@ def answers(server):
     found = {}
     for one in client.must(200, "GET", VERSIONS)["items"]:
         entry, = one["status"]["storageVersions"]
+        # kube-apiserver takes the served versions from a map, in random order.
         found["object " + one["metadata"]["name"]] = (
-            entry["encodingVersion"], entry["decodableVersions"], entry["servedVersions"], one["status"]["commonEncodingVersion"],
+            entry["encodingVersion"], entry["decodableVersions"], sorted(entry["servedVersions"]), one["status"]["commonEncodingVersion"],
             [{key: value for key, value in condition.items() if key != "lastTransitionTime"} for condition in one["status"]["conditions"]],
             "managedFields" in one["metadata"])
     found["objects"] = len(found)

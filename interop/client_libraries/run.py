@@ -8,8 +8,11 @@ usage: run.py KEELSON WORK_FOLDER [--only NAME[,NAME]] [--python-source FOLDER] 
   python-dynamic  the tests of the dynamic client that the same release has in its source package
   python-e2e      kubernetes/e2e_test of --python-source, a checkout of kubernetes-client/python, with the same release of the library; skipped without
   javascript      javascript/checks.mjs with @kubernetes/client-node of npm
+  rust            rust/src/main.rs with kube of crates.io
+  java            java/official/Checks.java with io.kubernetes:client-java of Maven Central
+  java-fabric8    java/fabric8/Checks.java with io.fabric8:kubernetes-client of Maven Central
 
-Versions are pinned (python/requirements.txt, javascript/package-lock.json, go.mod); nothing that is fetched is kept here: it is installed into the user's
+Versions are pinned (python/requirements.txt, javascript/package-lock.json, rust/Cargo.lock, java/*/pom.xml, go.mod); nothing that is fetched is kept here: it is installed into the user's
 cache. Each client gets its own server with a fake kubelet, on which pod default/one runs. A program prints a line for each check: "ok NAME" or
 "FAIL NAME what was wrong". expected-failures.txt has the checks that fail: client/check, a tab, the reason; it may only shrink. Prints a table.
 --real runs the same on kube-apiserver and etcd of that folder: what fails there, too, is the library's.
@@ -147,7 +150,36 @@ def javascript(a):
     return ["node", os.path.join(program, "checks.mjs")], {}, own_lines
 
 
-CLIENTS = {"client-go": client_go, "python": python, "python-dynamic": python_dynamic, "python-e2e": python_e2e, "javascript": javascript}
+def rust(a):
+    need("cargo")
+    target = os.path.join(CACHE, "rust-target")  # cargo itself knows what of it is out of date
+    call("cargo", "build", "--quiet", "--locked", "--target-dir", target, cwd=os.path.join(HERE, "rust"))
+    return [os.path.join(target, "debug", "checks")], {}, own_lines
+
+
+def java_program(a, library):
+    """The command that runs Checks.java of a folder of java/ with the packages that its pom.xml names."""
+    need("mvn")
+    need("javac")
+    source = os.path.join(HERE, "java", library)
+
+    def make(folder):
+        call("mvn", "-q", "-B", "-f", os.path.join(source, "pom.xml"), "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=" + folder)
+    packages = os.path.join(install("java-" + library, ["java/%s/pom.xml" % library], make), "*")
+    classes = os.path.join(a.folder, library + "-classes")
+    call("javac", "-nowarn", "-cp", packages, "-d", classes, os.path.join(source, "Checks.java"))
+    return ["java", "-cp", classes + ":" + packages, "Checks"], {}, own_lines
+
+
+def java(a):
+    return java_program(a, "official")
+
+
+def java_fabric8(a):
+    return java_program(a, "fabric8")
+
+
+CLIENTS = {"client-go": client_go, "python": python, "python-dynamic": python_dynamic, "python-e2e": python_e2e, "javascript": javascript, "rust": rust, "java": java, "java-fabric8": java_fabric8}
 
 
 # ---- Output
@@ -196,7 +228,7 @@ def run(a, name):
     kubelet, flags = kubelet_of(folder)
     flags.append("--disable-admission-plugins=ServiceAccount")
     place = os.path.join(folder, "server")
-    server = RealPair(place, a.real, flags) if a.real else Server(a.keelson, place, flags, in_memory=True, controllers=True)
+    server = RealPair(place, a.real, flags) if a.real else Server(a.keelson, place, flags, in_memory=True, controllers=name != "client-go")  # which counts the config maps of its namespace
     server.start()
     results = {}
     try:

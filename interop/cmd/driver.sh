@@ -9,7 +9,12 @@ export THIS_PLATFORM_BIN=$PROGRAMS SECURE_API_PORT=$SERVER_PORT
 source test/cmd/legacy-script.sh
 
 # One test reads a file of the source from GitHub.
-kubectl() { command kubectl "${@//https:\/\/raw.githubusercontent.com\/kubernetes\/kubernetes\/master\//}"; }
+kubectl() {
+  local arguments=("${@//https:\/\/raw.githubusercontent.com\/kubernetes\/kubernetes\/master\//}")
+  # The proxy runs in the background and is killed by its process id, which must not be that of a shell around it.
+  [[ ${1:-} != proxy ]] || exec "$(type -P kubectl)" "${arguments[@]}"
+  command kubectl "${arguments[@]}"
+}
 kube::etcd::start() { :; } # the server has its store
 kube::etcd::cleanup() { :; }
 setup

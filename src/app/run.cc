@@ -384,8 +384,8 @@ void ServerProcess::InstallControllers() {
       [this](std::string_view group, std::string_view resource) { return storage_->Find(group, resource); });
   if (authorizers_->Uses("Node")) controlplane::FollowNodeGraph(*storage_, *shared_informers_, node_graph_);
   if (peers_) peers_->Follow(*shared_informers_, *storage_);
-  conditions_.emplace(*storage_);
   if (options_.features.enable_priority_and_fairness) {
+    conditions_.emplace(*storage_);
     flow_control_.emplace(*storage_, MakeFlowControlOptions(options_, metrics_));
     flow_control_->InstallDebug(*chain_);
     chain_->AddPostStartHook("priority-and-fairness-config-consumer", [event = informers_] { return event->Wait(); });
@@ -487,7 +487,7 @@ void ServerProcess::StartInformers() {
   roles_->Start(*io_);
   shared_informers_->Start(*io_);
   admission_informers_->Start(io_->Next());
-  conditions_->Start(*io_);
+  if (conditions_) conditions_->Start(*io_);
   custom_resources_->Start(*io_);
   aggregation_->Start(*io_);
   aggregation_tick_.emplace(io_->Next(), kAggregationTick, [this] { return Now([this] { aggregation_->Tick(); }); });
@@ -557,7 +557,7 @@ void ServerProcess::ServeUntilSignalled() {
 void ServerProcess::Stop() {
   if (auditor_) auditor_->Shutdown();
   if (tracing_.processor) tracing_.processor->Shutdown();
-  conditions_->Stop();
+  if (conditions_) conditions_->Stop();
   custom_resources_->Stop();
   aggregation_->Stop();
   if (peers_) peers_->Stop();

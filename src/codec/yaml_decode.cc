@@ -68,6 +68,7 @@ class Builder {
     Event document;
     if (!Next(document)) return false;
     if (document.event.type == YAML_STREAM_END_EVENT) return true;  // nothing at all: null
+    if (!CheckVersion(document.event)) return false;
     Node root;
     Event first;
     if (!Next(first) || !Build(first, root)) return false;
@@ -99,6 +100,14 @@ class Builder {
     std::string text = line != 0 ? "line " + std::to_string(line) + ": " : "";
     text += parser_.problem != nullptr ? parser_.problem : "unknown problem parsing YAML content";
     return Fail(std::move(text));
+  }
+
+  // libyaml also takes version 1.2, which Go's port of it refuses.
+  bool CheckVersion(const yaml_event_t& document) {
+    const auto* const version = document.data.document_start.version_directive;
+    if (version == nullptr || (version->major == 1 && version->minor == 1)) return true;
+    const std::size_t line = document.start_mark.line;
+    return Fail((line != 0 ? "line " + std::to_string(line) + ": " : "") + "found incompatible YAML document");
   }
 
   bool Build(Event& event, Node& out) {

@@ -208,8 +208,8 @@ struct ListHandling {
 
 Awaitable<http::Response> ServeGroupList(std::shared_ptr<const GroupList> list, ListHandling handling,
                                          ExchangePtr exchange) {
-  const auto wanted =
-      handling.aggregated && exchange->http.method == "GET" ? WantsAggregated(exchange->http) : std::nullopt;
+  const bool takes_method = handling.methods == Methods::kAny || exchange->http.method == "GET";
+  const auto wanted = handling.aggregated && takes_method ? WantsAggregated(exchange->http) : std::nullopt;
   const auto documents = list->Current();
   if (wanted) {
     if (wanted->nopeer && handling.peer_aware) Count(handling.counters.nopeer);

@@ -1,4 +1,7 @@
 // Bodies to objects: which kind they are, decoding by its table, and what is said when they are something else.
+#include <algorithm>
+#include <array>
+
 #include "base/strings.h"
 #include "codec/cbor.h"
 #include "codec/json.h"
@@ -65,6 +68,12 @@ std::vector<std::string> UnknownInCBOR(Value tree, const std::vector<std::string
 }
 
 }  // namespace
+
+bool SameScheme(std::string_view group, std::string_view other) {
+  constexpr std::array<std::string_view, 2> kOwnSchemes = {"apiregistration.k8s.io", "apiextensions.k8s.io"};
+  return group == other || (std::ranges::find(kOwnSchemes, group) == kOwnSchemes.end() &&
+                            std::ranges::find(kOwnSchemes, other) == kOwnSchemes.end());
+}
 
 meta::GroupVersion ParseAPIVersion(std::string_view text) {
   const auto slash = text.find('/');
@@ -257,7 +266,7 @@ meta::Result<Value> TableKindCodec::DecodeRequest(Exchange& exchange, const Scop
       kind.version = scope.kind.version;
     }
     const schema::Struct* type = codec::RegisteredType(kind);
-    if (type == nullptr) {
+    if (type == nullptr || !SameScheme(kind.group, scope.kind.group)) {
       const std::string version = kind.group_version().ToString();
       return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
                                                "no kind " + base::GoQuote(kind.kind) + " is registered for version " +
@@ -294,9 +303,11 @@ meta::Result<Value> TableKindCodec::DecodeRequest(Exchange& exchange, const Scop
   }
   if (!decoded.ok()) return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, decoded.error().message));
   if (kind.kind != scope.kind.kind || kind.group != scope.kind.group) {
+    const bool in_meta = codec::RegisteredType(kind) == &schema::types::meta_v1::kStatus;  // the same in all versions
     return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind,
-                                             "converting (" + kind.version + "." + kind.kind + ") to (" +
-                                                 scope.go_package + "." + scope.kind.kind + "): unknown conversion"));
+                                             "converting (" + (in_meta ? "v1" : kind.version) + "." + kind.kind +
+                                                 ") to (" + scope.go_package + "." + scope.kind.kind +
+                                                 "): unknown conversion"));
   }
   if (wants_strict) {
     strict.insert(strict.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());

@@ -13,6 +13,9 @@
 namespace keelson::endpoints {
 
 meta::GroupVersion ParseAPIVersion(std::string_view text);
+// Whether upstream registers the kinds of two groups in one scheme: the aggregator and the server of definitions have
+// schemes of their own.
+bool SameScheme(std::string_view group, std::string_view other);
 // Upstream's words for a body that was read but cannot be taken: CronTab in version "v1" cannot be handled as a ...
 std::string KindInVersion(const meta::GroupVersionKind& kind, std::string_view wanted, std::string_view error);
 // Decodes CBOR by JSON's rules. `target` is Go's name of the destination type, for errors.

@@ -101,6 +101,7 @@ meta::Result<void> Patcher::Read(std::string_view body) {
   const bool checked = options_.field_validation != "Ignore";
   auto decoded = codec::DecodeJSON(arena_, body, codec::DecodeOptions{.strict = checked});
   if (!decoded.ok()) {
+    if (type_ == kMergePatch && !checked) return meta::NewBadRequest("Invalid JSON Patch");
     const std::string prefix = type_ == kStrategicPatch || !checked ? "" : "error decoding patch: ";
     return meta::NewBadRequest(prefix + decoded.error().message);
   }

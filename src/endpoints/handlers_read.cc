@@ -62,11 +62,6 @@ http::Response WebSocketWatch(const http::Request& request, http::WebSocketOpcod
 }
 
 Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta::ListOptions options) {
-  auto media = NegotiateStream(exchange->http, exchange->query, scope->restrictions);
-  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
-  auto include = IncludeObjectOf(*exchange, *media);
-  if (!include.ok()) co_return StatusResponse(*exchange, include.error());
-  media->messages = http::IsWebSocketRequest(exchange->http);
   std::unique_ptr<WatchGroup::Member> member;
   if (exchange->watches) {
     member = exchange->watches->Join();
@@ -89,6 +84,12 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   list.caller = exchange->context.caller();
   auto stream = co_await scope->rest->watcher()->Watch(exchange->context.info.name_space, std::move(list));
   if (!stream.ok()) co_return StatusResponse(*exchange, stream.error());
+  // What is wrong with the watch is told before what is wrong with its form.
+  auto media = NegotiateStream(exchange->http, exchange->query, scope->restrictions);
+  if (!media.ok()) co_return StatusResponse(*exchange, media.error());
+  auto include = IncludeObjectOf(*exchange, *media);
+  if (!include.ok()) co_return StatusResponse(*exchange, include.error());
+  media->messages = http::IsWebSocketRequest(exchange->http);
 
   auto encoder = ObjectEncoder::ForWatch(scope, *media, *include);
   http::Response response;
@@ -119,6 +120,16 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   co_return response;
 }
 
+// 406: the metadata of one object was asked for.
+meta::Status IsAList(const Scope& scope) {
+  const std::string type =
+      scope.codec->custom_resource() ? "unstructured.UnstructuredList" : scope.go_package + "." + scope.list_kind.kind;
+  return meta::Status(
+      {.code = 406,
+       .reason = meta::StatusReason::kNotAcceptable,
+       .message = "you requested PartialObjectMetadata, but the requested object is a list (*" + type + ")"});
+}
+
 }  // namespace
 
 Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
@@ -143,8 +154,9 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   const request::RequestInfo& info = exchange->context.info;
   auto parsed = meta::ListOptions::FromQuery(exchange->query);
   const bool watch = force_watch || (parsed.ok() && parsed->watch);
-  meta::Result<MediaTypeOptions> media = MediaTypeOptions();
-  if (!watch) media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);  // ServeWatch: its own
+  // Also for a watch, which negotiates its own form later: what no list can have is told before mistakes in the
+  // options.
+  auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   if (!parsed.ok()) co_return StatusResponse(*exchange, parsed.error());
   meta::ListOptions options = *std::move(parsed);
@@ -165,24 +177,15 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   }
   if (watch) co_return co_await ServeWatch(std::move(scope), std::move(exchange), std::move(options));
 
-  if (media->transform == Transform::kPartialObjectMetadata) {
-    co_return StatusResponse(
-        *exchange,
-        meta::Status({.code = 406,
-                      .reason = meta::StatusReason::kNotAcceptable,
-                      .message = "you requested PartialObjectMetadata, but the requested object is a list (*" +
-                                 (scope->codec->custom_resource() ? "unstructured.UnstructuredList"
-                                                                  : scope->go_package + "." + scope->list_kind.kind) +
-                                 ")"}));
-  }
-  auto include = IncludeObjectOf(*exchange, *media);
-  if (!include.ok()) co_return StatusResponse(*exchange, include.error());
   exchange->trace.Start(*exchange, "List");
   storage::ListOptions list_options = ToStorage(std::move(options));
   list_options.caller = exchange->context.caller();
   auto list = co_await scope->rest->lister()->List(info.name_space, std::move(list_options));
   if (!list.ok()) co_return StatusResponse(*exchange, list.error());
 
+  if (media->transform == Transform::kPartialObjectMetadata) co_return StatusResponse(*exchange, IsAList(*scope));
+  auto include = IncludeObjectOf(*exchange, *media);
+  if (!include.ok()) co_return StatusResponse(*exchange, include.error());
   AuditResponseList(*exchange, scope, *media, *include, *list);
   auto encoder = std::make_shared<const ObjectEncoder>(scope, *media, *include);
   auto frame = encoder->Frame(*list);

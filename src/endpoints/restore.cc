@@ -98,9 +98,8 @@ std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patch
   const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
   if (kind.empty() || api_version.empty()) return "";
   const schema::Struct* type = codec::RegisteredType({std::string(group), std::string(version), std::string(kind)});
-  // The aggregator and the server of definitions have separate schemes.
   const bool own_scheme = scope.kind.group == "apiregistration.k8s.io" || scope.kind.group == "apiextensions.k8s.io";
-  if (type == nullptr || (own_scheme && group != scope.kind.group)) {
+  if (type == nullptr || !SameScheme(group, scope.kind.group)) {
     return "no kind " + base::GoQuote(kind) + " is registered for version " + base::GoQuote(api_version) +
            " in scheme \"" +
            std::string(own_scheme ? "pkg/runtime/scheme.go:111" : "pkg/api/legacyscheme/scheme.go:30") + "\"";

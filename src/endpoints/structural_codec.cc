@@ -88,13 +88,10 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
     return UnrecognizedBody(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, body);
   }
   const meta::GroupVersion group_version = ParseAPIVersion(type_meta->api_version);
-  meta::GroupVersionKind kind{group_version.group, group_version.version, std::string(type_meta->kind)};
+  const meta::GroupVersionKind kind{group_version.group, group_version.version, std::string(type_meta->kind)};
   if (kind.kind.empty())
-    return UnrecognizedBody(scope, "Object 'Kind' is missing in '" + std::string(text) + "'", body);
-  if (kind.version.empty() && (kind.group.empty() || kind.group == scope.kind.group)) {
-    kind.group = scope.kind.group;
-    kind.version = scope.kind.version;
-  }
+    return UnrecognizedBody(
+        scope, "Object 'Kind' is missing in '" + std::string(format == Format::kYAML ? body : text) + "'", body);
   const auto refuse = [&](std::string_view error) {
     return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, error));
   };
@@ -103,8 +100,6 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
   Value object = decoded->value;
   errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
   if (!object.is_map()) return refuse("json: cannot unmarshal into Go value of type map[string]interface {}");
-  if (!object.Has("apiVersion") || object["apiVersion"].as_string().empty())
-    object.Set(arena, "apiVersion", Value::String(arena, kind.group_version().ToString()));
   auto coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(false));
   if (!coerced.ok()) return refuse(coerced.error());
   const bool same_version = kind.group == scope.kind.group && kind.version == scope.kind.version;

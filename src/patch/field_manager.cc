@@ -156,7 +156,8 @@ FieldManager::FieldManager(Options options)
   known_ = std::make_unique<KnownFieldsCache>(type());
   if (options_.custom_resource) return;
   for (const schema::Package* package : schema::Packages()) {
-    if (!package->serves) continue;
+    // Upstream's converter stays within the group: what managers own of an event through the other group is forgotten.
+    if (!package->serves || package->group != options_.kind.group) continue;
     const auto type = std::ranges::lower_bound(package->types, options_.kind.kind, {}, &schema::Struct::name);
     if (type == package->types.end() || type->name != options_.kind.kind) continue;
     const meta::GroupVersion version{std::string(package->group), std::string(package->version)};
@@ -566,6 +567,7 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
   auto decoded = DecodeManagedFields(arena, live.Get("metadata", "managedFields"), &known);
   if (!decoded.ok()) return meta::NewPlainError("failed to decode managed fields: " + decoded.error());
   ManagedFields managed = *std::move(decoded);
+  if (kind != options_.kind) return meta::NewBadRequest("invalid object type: " + kind.ToString());
   const std::string unconvertible =
       options_.unconvertible ? ") to proper version: request to convert CR to an invalid group/version: " + api_version_
                              : "";
@@ -573,23 +575,26 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
     return meta::NewPlainError("failed to create manager for existing fields: failed to convert live object (/; " +
                                options_.kind.ToString() + unconvertible);
   }
-  if (kind != options_.kind) return meta::NewBadRequest("invalid object type: " + kind.ToString());
   if (config.Get("metadata", "managedFields").is_list())
     return meta::NewBadRequest("metadata.managedFields must be nil");
 
   const Value live_view = live.is_null() ? BaseObject(arena) : CanonicalLive(arena, live);
+  const std::string untyped = options_.custom_resource ? Validate(live_view, type(), true) : "";
   if (managed.empty()) {
+    constexpr std::string_view kFailed = "failed to create manager for existing fields: ";
+    if (!untyped.empty())
+      return meta::NewPlainError(std::string(kFailed) + "failed to convert new object (" + Where(live_view, kind) +
+                                 ") to smd typed: " + untyped);
     auto tracked = TrackUpdate(call, BaseObject(arena), live_view, managed, kBeforeFirstApply, time);
-    if (!tracked.ok()) return meta::NewPlainError("failed to create manager for existing fields: " + tracked.error());
+    if (!tracked.ok()) return meta::NewPlainError(std::string(kFailed) + tracked.error());
   }
 
   const Value config_view = Canonical(arena, config, type(), false);
   if (const std::string wrong = Validate(config_view, type(), false); !wrong.empty()) {
     return meta::NewPlainError("failed to create typed patch object (" + Where(config, kind) + "): " + wrong);
   }
-  if (const std::string wrong = options_.custom_resource ? Validate(live_view, type(), true) : ""; !wrong.empty()) {
-    return meta::NewPlainError("failed to create typed live object (" + Where(live_view, kind) + "): " + wrong);
-  }
+  if (!untyped.empty())
+    return meta::NewPlainError("failed to create typed live object (" + Where(live_view, kind) + "): " + untyped);
   ManagedEntry self = Self(arena, manager);
   self.applied = true;
   Conflicts conflicts;

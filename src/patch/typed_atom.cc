@@ -114,7 +114,8 @@ Atom ResolveStructural(const TypeRef& ref) {
   using schema::structural::NodeType;
   const schema::structural::Node node = ref.node;
   Atom atom;
-  if (node.int_or_string()) return Scalar(ScalarKind::kUntyped);
+  // No type is any type: that it has to be a number or a text is for validation to tell.
+  if (node.int_or_string()) return AnyScalarOrContainer(TypeRef::Mode::kDeduced, false);
   switch (node.type()) {
     case NodeType::kString:
       // A string with a format takes any scalar (kube-openapi's convertPrimitive); validation refuses it afterwards.

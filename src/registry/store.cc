@@ -137,11 +137,12 @@ Task<ObjectPtr> Store::Get(std::string name_space, std::string name, std::string
 }
 
 // A selector that pins metadata.name is one read; one that pins metadata.namespace narrows a list over all namespaces.
+// Neither when a list is continued: its token names a key below the root that the list began with.
 // RequestInfo sets namespace=name for namespaces/x, whose objects are in no namespace: it does not narrow the scope of
 // cluster-scoped kinds.
 static std::string NarrowKey(const Store& store, std::string& name_space, storage::ListOptions& options) {
   const auto scope = [&] { return store.options().namespaced ? name_space : std::string(); };
-  if (const auto& field = options.predicate.field) {
+  if (const auto& field = options.predicate.field; field && options.predicate.continue_token.empty()) {
     if (store.options().namespaced && name_space.empty()) {
       const auto pinned = field->RequiresExactMatch("metadata.namespace");
       if (pinned && !pinned->empty() && validation::IsDNS1123Label(*pinned).empty()) name_space = std::string(*pinned);

@@ -97,6 +97,8 @@ Task<UpdateOperation::Decision> UpdateOperation::DecideCreate(Value object) {
   KS_CO_RETURN_IF_ERROR(BeginCreateOnUpdate(store_.options(), name_, object["metadata"]));
   KS_CO_RETURN_IF_ERROR(co_await store_.BeginCreate(context_, object, parameters_.dry_run, finish_));
   if (validate_create_) KS_CO_RETURN_IF_ERROR(co_await validate_create_(object));
+  // A dry run answers with the version that was sent.
+  if (!parameters_.dry_run) object["metadata"].Erase("resourceVersion");
   co_return Decision::kWrite;
 }
 

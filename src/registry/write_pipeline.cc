@@ -15,7 +15,9 @@ constexpr std::string_view kOptimisticLock =
 meta::GroupKind KindOf(const StoredKind& kind, const Value& object) {
   if (kind.type != nullptr || !object["kind"].is_string()) return kind.kind;
   const std::string_view api_version = object["apiVersion"].as_string();
-  return {std::string(api_version.substr(0, api_version.find('/'))), std::string(object["kind"].as_string())};
+  const std::size_t slash = api_version.find('/');
+  const std::string_view group = slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+  return {std::string(group), std::string(object["kind"].as_string())};
 }
 
 void Keep(base::Arena& arena, Value from, Value to, std::string_view key) {
@@ -155,7 +157,6 @@ meta::Result<void> BeginCreateOnUpdate(const StoredKind& kind, std::string_view 
         kind.resource, name,
         "uid mismatch: the provided object specified uid " + std::string(uid) + ", and no existing object was found");
   }
-  metadata.Erase("resourceVersion");
   return {};
 }
 

@@ -56,7 +56,7 @@ meta::Result<void> PrepareUpdate(const StoredKind& kind, const Call& call, const
 // when there is no object.
 meta::Result<void> CheckUpdateVersion(const StoredKind& kind, base::Arena& arena, std::string_view name, Value metadata,
                                       std::uint64_t stored_version);
-// An update that found nothing becomes a create: 409 when the object names a uid. Clears what a create must not have.
+// An update that found nothing becomes a create: 409 when the object names a uid.
 meta::Result<void> BeginCreateOnUpdate(const StoredKind& kind, std::string_view name, Value metadata);
 // Whether the update removed the last finalizer of an object that is being deleted: the object is deleted instead.
 bool DeletionCompletes(const StoredKind& kind, Value object, Value old);

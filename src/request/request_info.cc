@@ -53,7 +53,7 @@ void ResolveCollectionRead(const base::Query& query, RequestInfo& info) {
     if (query.Has(key) && !base::ParseInt64(query.Get(key))) decodable = false;
   }
   if (query.Has("watch")) watch = ParseQueryBool(query.Get("watch"));
-  if (decodable && query.Has("fieldSelector")) {
+  if (decodable && query.Has("fieldSelector") && meta::LabelSelector::Parse(query.Get("labelSelector")).ok()) {
     if (auto selector = meta::FieldSelector::Parse(query.Get("fieldSelector")); selector.ok()) {
       if (const auto name = selector->RequiresExactMatch("metadata.name"); name && IsPathSegment(*name))
         info.name = *name;

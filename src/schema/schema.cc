@@ -79,8 +79,7 @@ const Struct* FindKind(std::string_view group, std::string_view version, std::st
     }
     if (std::ranges::find(kEverywhere, kind) != std::end(kEverywhere)) return FindType("meta/v1", kind);
   }
-  if (version == "v1" && std::ranges::find(kUnversioned, kind) != std::end(kUnversioned))
-    return FindType("meta/v1", kind);
+  if (std::ranges::find(kUnversioned, kind) != std::end(kUnversioned)) return FindType("meta/v1", kind);
   if (group == "meta.k8s.io" && (version == "v1" || version == "v1beta1")) return FindType("meta/v1", kind);
   return nullptr;
 }

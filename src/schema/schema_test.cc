@@ -24,6 +24,7 @@ TEST(Schema, FindsKinds) {
       {"apps", "v1", "Deployment", true},
       {"apps", "v1", "DeleteOptions", true},  // in every served version
       {"", "v1", "Status", true},
+      {"autoscaling", "v2", "Status", true},  // in every version
       {"nosuch", "v1", "DeleteOptions", false},
       {"meta.k8s.io", "v1", "Table", true},
       {"meta.k8s.io", "v1beta1", "PartialObjectMetadata", true},

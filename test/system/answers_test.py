@@ -30,6 +30,16 @@ INTO_MAP = "error decoding YAML: error unmarshaling JSON: while decoding JSON: j
 UID = ("Operation cannot be fulfilled on limitranges \"new\": StorageError: invalid object, Code: 4, Key: %s/limitranges/default/new, "
        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ")
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
+
+
+def definition(schema, **spec):
+    """A custom resource definition with the subresource status and more in its schema and spec."""
+    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": dict({"type": "object"}, **schema)}}
+    return json.dumps({"metadata": {"name": "ds.example.com"}, "spec": dict({"group": "example.com", "scope": "Cluster", "versions": [version], "names": {
+        "plural": "ds", "singular": "d", "kind": "D", "listKind": "DList"}}, **spec)})
+
+
 # method, path, content type, body, status, message ("" if the body is not a Status, None if it has uids or versions)
 ROWS = [
     # 404 comes before all errors of the patch.
@@ -70,6 +80,27 @@ ROWS = [
     # The first document of several.
     ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "metadata: {name: b}\n---\nmetadata: {name: c}\n", 201, ""),
     ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "metadata: {name: b}\n...\n{bad", 201, ""),
+    ("PATCH", MAP + "?fieldValidation=Ignore", MERGE, "{bad", 400, "Invalid JSON Patch"),
+    # A list that is there is set, also when it is empty.
+    ("POST", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates?dryRun=All", JSON,
+     '{"metadata":{"name":"t"},"spec":{"metadata":{"ownerReferences":[]},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"d"}}]}}}}', 422,
+     'ResourceClaimTemplate.resource.k8s.io "t" is invalid: spec.metadata.ownerReferences: Forbidden: cannot be set'),
+    # A Status is known in every version.
+    ("PUT", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/a", JSON, '{"kind":"Status"}', 400,
+     'Status in version "v2" cannot be handled as a HorizontalPodAutoscaler: converting (v1.Status) to (autoscaling.HorizontalPodAutoscaler): unknown conversion'),
+    # A document of YAML 1.2.
+    ("POST", NAMESPACE + "/configmaps?dryRun=All", YAML, "%YAML 1.1\n---\nmetadata: {name: b}\n", 201, ""),
+    ("PATCH", MAP + "?fieldManager=m", APPLY, "%YAML 1.2\n---\nmetadata: {name: a}\n", 400, "error decoding YAML: error converting YAML to JSON: yaml: found incompatible YAML document"),
+    ("PATCH", MAP + "?fieldManager=m", APPLY, "# a comment\n%YAML 1.2\n---\nmetadata: {name: a}\n", 400, "error decoding YAML: error converting YAML to JSON: yaml: line 1: found incompatible YAML document"),
+    # A continued list is not narrowed to the one object that its selector pins.
+    ("GET", NAMESPACE + "/configmaps?fieldSelector=metadata.name=a&continue=x", JSON, None, 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"),
+    # What is set at the root of a schema counts although it is empty; what has a default must not preserve unknown fields.
+    ("POST", DEFINITIONS, JSON, definition({"not": {}}), 422, None),
+    ("POST", DEFINITIONS, JSON, definition({"oneOf": []}), 422, None),
+    ("POST", DEFINITIONS, JSON, definition({"title": "", "nullable": False, "not": None}), 201, ""),
+    ("POST", DEFINITIONS, JSON, definition({"properties": {"a": {"type": "string", "default": "b"}}}, preserveUnknownFields=True), 422,
+     'CustomResourceDefinition.apiextensions.k8s.io "ds.example.com" is invalid: [spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults in the schema, '
+     'spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead]'),
     # Paths whose handlers look at no method, and one that does.
     ("POST", "/apis/apps", JSON, "{}", 200, ""),
     ("DELETE", "/openapi/v3", JSON, "", 200, ""),
@@ -205,6 +236,103 @@ def check_large_objects(client):
             failed += 1
             print("%s: managedFields %s, apply %d %s" % (name, "managedFields" in metadata, status, str(answer)[:200]))
         client.must(200, "DELETE", path + "/" + name)
+    return failed
+
+
+def remove_definition(client):
+    path = DEFINITIONS.split("?")[0] + "/ds.example.com"
+    client.must(200, "DELETE", path)
+    while client.request("GET", path)[0] != 404:
+        time.sleep(0.05)
+
+
+def check_duplicates_in_order(client):
+    """Fields of a custom resource that are there twice are told in the order of the document."""
+    client.must(201, "POST", DEFINITIONS.split("?")[0], definition({"x-kubernetes-preserve-unknown-fields": True}))
+    while client.request("GET", "/apis/example.com/v1/ds")[0] != 200:
+        time.sleep(0.05)
+    body = '{"apiVersion":"example.com/v1","kind":"D","metadata":{"name":"a"},"z":{"b":{"x":1,"x":2},"b":{"y":1,"y":2}},"a":[{"q":1,"q":2}],"z":{"c":1,"c":3}}'
+    want = 'D in version "v1" cannot be handled as a D: strict decoding error: ' + ", ".join('duplicate field "%s"' % field for field in ("z.b.x", "z.b", "z.b.y", "a[0].q", "z", "z.c"))
+    status, answer = client.request("POST", "/apis/example.com/v1/ds?fieldValidation=Strict", body)
+    remove_definition(client)
+    if (status, answer.get("message")) != (400, want):
+        print("duplicate fields: %d %s" % (status, answer.get("message")))
+        return 1
+    return 0
+
+
+def check_schemes(client):
+    """The servers of definitions and of API services know no kinds but their own, and the others not theirs. Where a scheme was made is told differently by every build."""
+    failed = 0
+    for path, version, kind, wanted in ((DEFINITIONS.replace("?", "/x?"), "v1", "Pod", "CustomResourceDefinition"), ("/apis/apiregistration.k8s.io/v1/apiservices/x", "v1", "Pod", "APIService"),
+                                        (MAP, "apiregistration.k8s.io/v1", "APIService", "ConfigMap"), (MAP, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "ConfigMap")):
+        status, answer = client.request("PUT", path, {"apiVersion": version, "kind": kind})
+        want = '%s in version "v1" cannot be handled as a %s: no kind "%s" is registered for version "%s" in scheme ' % (kind, wanted, kind, version)
+        if status != 400 or not answer["message"].startswith(want):
+            failed += 1
+            print("%s %s as %s: %d %s" % (version, kind, wanted, status, answer["message"]))
+    return failed
+
+
+def check_custom_resources(client):
+    """A custom resource has to have an apiVersion. What validation refuses is no matter of the types of server-side apply. The kind in errors has the group that the object names."""
+    failed = 0
+    client.must(201, "POST", DEFINITIONS.split("?")[0], definition({"properties": {"size": {"x-kubernetes-int-or-string": True}, "when": {"type": "string", "format": "date-time"}}}))
+    while client.request("GET", "/apis/example.com/v1/ds")[0] != 200:
+        time.sleep(0.05)
+    client.must(201, "POST", "/apis/example.com/v1/ds", {"apiVersion": "example.com/v1", "kind": "D", "metadata": {"name": "a"}})
+    status, answer = client.request("POST", "/apis/example.com/v1/ds", {"kind": "D", "metadata": {"name": "b"}})
+    if (status, answer.get("message")) != (400, "the API version in the data () does not match the expected API version (example.com/v1)"):
+        failed += 1
+        print("a custom resource without apiVersion: %d %s" % (status, answer))
+    client.must(201, "POST", "/apis/example.com/v1/ds", {"apiVersion": "example.com/v1", "kind": "D", "metadata": {"name": "c"}, "when": [{"x": 1}]})  # a list in a format is not looked at
+    status, answer = client.request("PATCH", "/apis/example.com/v1/ds/c?fieldManager=m", {"apiVersion": "example.com/v1", "kind": "D", "metadata": {"name": "c"}}, content_type=APPLY)
+    if (status, answer.get("message")) != (500, "failed to create manager for existing fields: failed to convert new object (/c; example.com/v1, Kind=D) to smd typed: .when: expected any scalar, got &{[map[]]}"):
+        failed += 1
+        print("apply to an object that fits no type: %d %s" % (status, answer))
+    for content_type, body, message in (
+            (APPLY, {"apiVersion": "example.com/v1", "kind": "D", "metadata": {"name": "a"}, "size": []}, 'D.example.com "a" is invalid: size: Invalid value: "array": size in body must be of type integer,string: "array"'),
+            (MERGE, {"apiVersion": "v9"}, 'D "a" is invalid: apiVersion: Invalid value: "v9": must be example.com/v1')):
+        status, answer = client.request("PATCH", "/apis/example.com/v1/ds/a?fieldManager=m", body, content_type=content_type)
+        if (status, answer.get("message")) != (422, message):
+            failed += 1
+            print("patch of a custom resource: %d %s" % (status, answer.get("message")))
+    remove_definition(client)
+    return failed
+
+
+def check_other_group(client):
+    """Managers of an event through one of its groups are forgotten with a write through the other."""
+    path = "/%s/namespaces/default/events"
+    client.must(201, "POST", path % "api/v1", {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}})
+    metadata = client.must(200, "PATCH", path % "apis/events.k8s.io/v1" + "/e", {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE)["metadata"]
+    versions = [entry["apiVersion"] for entry in metadata["managedFields"]]
+    if versions != ["events.k8s.io/v1"]:
+        print("managers of an event: %s" % versions)
+        return 1
+    return 0
+
+
+def check_sent_version(client):
+    """A dry run of an update that would create answers with the resourceVersion that was sent."""
+    path, body = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/none", {"metadata": {"name": "none", "resourceVersion": "7"}, "rules": []}
+    answer = client.must(201, "PUT", path + "?dryRun=All", body)
+    if answer["metadata"].get("resourceVersion") != "7":
+        print("dry run of an update that creates: %s" % answer["metadata"])
+        return 1
+    return 0
+
+
+def check_forms(client):
+    """What can be no form of a list is told before mistakes in the options, of a watch too. The aggregated form of /apis can be had by any method."""
+    watch, nothing, aggregated = NAMESPACE + "/configmaps?watch=true&sendInitialEvents=true", "application/json;as=Nothing;v=v1;g=meta.k8s.io", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    failed = 0
+    for method, path, form, want in (("GET", watch, nothing, 406), ("GET", watch, JSON, 422), ("GET", NAMESPACE + "/configmaps?watch=true&resourceVersion=x", YAML, 500), ("GET", NAMESPACE + "/configmaps?resourceVersion=x", nothing.replace("Nothing", "PartialObjectMetadata"), 400), ("GET", NAMESPACE + "/configmaps?sendInitialEvents=true", "text/html", 406),
+                                     ("POST", "/apis", aggregated, 200), ("DELETE", "/apis", aggregated, 200), ("POST", "/apis/", aggregated, 406), ("POST", "/api", aggregated, 405)):
+        got = client.request(method, path, accept=form)[0]
+        if got != want:
+            failed += 1
+            print("%s %s as %s: want %d, got %d" % (method, path, form, want, got))
     return failed
 
 
@@ -390,14 +518,34 @@ def check_laid_out_lists(client):
     return len(wrong)
 
 
-def main():
-    folder = sys.argv[2]
+def started(folder, flags=()):
     shutil.rmtree(folder, ignore_errors=True)
     if "--real" in sys.argv:
         from rig import RealPair
-        server = RealPair(folder, sys.argv[sys.argv.index("--real") + 1]).start()
-    else:
-        server = Server(sys.argv[1], folder, in_memory=True).start()
+        return RealPair(folder, sys.argv[sys.argv.index("--real") + 1], flags).start()
+    return Server(sys.argv[1], folder, flags, in_memory=True).start()
+
+
+def check_without_fairness(folder):
+    """Nobody writes conditions of flow schemas without priority and fairness. The watch ends by itself."""
+    server = started(folder, ["--enable-priority-and-fairness=false"])
+    try:
+        client, path = Client(server), "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+        made = client.must(201, "POST", path, {"metadata": {"name": "f"}, "spec": {"priorityLevelConfiguration": {"name": "none"}, "matchingPrecedence": 1000}})
+        query = "?watch=true&timeoutSeconds=2&fieldSelector=metadata.name=f&resourceVersion=" + made["metadata"]["resourceVersion"]
+        events = raw(client, path + query, JSON)[1]
+        client.close()
+    finally:
+        server.stop()
+    if events:
+        print("a flow schema without priority and fairness: %s" % events[:300])
+        return 1
+    return 0
+
+
+def main():
+    folder = sys.argv[2]
+    server = started(folder)
     failed = 0
     try:
         client = Client(server)
@@ -419,9 +567,12 @@ def main():
         failed += check_eviction(client) + check_yaml_duplicates(client) + check_laid_out_lists(client) + check_empty_list_apply(client)
         failed += check_null_metadata_apply(client) + check_large_objects(client) + check_tables(client) + check_converted_manager(client) + check_patched_version(client)
         failed += check_late_account(server, client) + check_excluded_resources(client) + check_owners_of_a_patch(client) + check_overlapping_definition(client)
+        failed += check_duplicates_in_order(client) + check_schemes(client) + check_custom_resources(client) + check_other_group(client)
+        failed += check_sent_version(client) + check_forms(client)
         client.close()
     finally:
         server.stop()
+    failed += check_without_fairness(folder + "-unfair")
     print("%d rows, %d failed" % (len(ROWS), failed))
     return 1 if failed else 0
 

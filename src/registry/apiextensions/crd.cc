@@ -332,6 +332,15 @@ void ValidateHoisted(const Call& call, const Value& versions, const Hoisted& hoi
   }
 }
 
+bool HasDefaults(const Value& versions) {
+  bool found = false;
+  for (const Value& version : versions.items()) {
+    crd::ForEachSchema(version["schema"]["openAPIV3Schema"],
+                       [&](const Value& schema) { found = found || !schema["default"].is_null(); });
+  }
+  return found;
+}
+
 void ValidateSpec(const Call& call, const Value& spec, const Options& options, FieldErrors& errors) {
   const FieldPath path("spec");
   const std::string_view group = spec["group"].as_string();
@@ -356,6 +365,10 @@ void ValidateSpec(const Call& call, const Value& spec, const Options& options, F
     } else if (!spec["preserveUnknownFields"].as_bool() && version["served"].as_bool()) {
       errors.push_back(Required(schema.Child("openAPIV3Schema"), "because otherwise all fields are pruned"));
     }
+  }
+  if (spec["preserveUnknownFields"].as_bool() && HasDefaults(versions)) {
+    errors.push_back(Invalid(path.Child("preserveUnknownFields"), Value(true),
+                             "must be false in order to use defaults in the schema"));
   }
   const Hoisted hoisted = HoistedParts(versions);
   std::set<std::string_view> names;

@@ -1,4 +1,7 @@
 // JSONSchemaProps as upstream's internal type looks in JSON: all fields, by their Go names.
+#include <algorithm>
+#include <vector>
+
 #include "object/json_text.h"
 #include "registry/apiextensions/schema_rules.h"
 
@@ -87,6 +90,20 @@ void AppendSchemas(const Value& list, int depth, std::string& out) {
   out += ']';
 }
 
+// By key, as Go writes maps.
+void AppendSchemaMap(const Value& map, int depth, std::string& out) {
+  std::vector<object::Member> sorted(map.members().begin(), map.members().end());
+  std::ranges::sort(sorted, {}, &object::Member::key);
+  out += '{';
+  for (const object::Member& member : sorted) {
+    if (out.back() != '{') out += ',';
+    AppendJSONString(out, member.key);
+    out += ':';
+    AppendSchema(member.value, depth, out);
+  }
+  out += '}';
+}
+
 void AppendRules(const Value& rules, std::string& out) {
   out += '[';
   for (const Value& rule : rules.items()) {
@@ -123,15 +140,7 @@ void AppendField(const Value& value, Shape shape, int depth, std::string& out) {
     case Shape::kSchemas:
       return AppendSchemas(value, depth, out);
     case Shape::kSchemaMap:
-      out += '{';
-      for (const auto& member : value.members()) {
-        if (out.back() != '{') out += ',';
-        AppendJSONString(out, member.key);
-        out += ':';
-        AppendSchema(member.value, depth, out);
-      }
-      out += '}';
-      return;
+      return AppendSchemaMap(value, depth, out);
     case Shape::kItems:
       out += "{\"Schema\":";
       if (value.is_map()) {

@@ -432,6 +432,14 @@ std::string UnsupportedField(const Value& schema, int depth) {
   return found.empty() ? UnsupportedField(schema["not"], depth + 1) : found;
 }
 
+// Whether Go's field of this name has its zero value: lists, maps and pointers that are set count even when they are
+// empty.
+bool IsUnset(std::string_view field, const Value& value) {
+  const bool pointer = field == "$ref" || field == "x-kubernetes-preserve-unknown-fields" ||
+                       field == "x-kubernetes-list-type" || field == "x-kubernetes-map-type";
+  return value.is_null() || (!pointer && (value.is_string() || value.is_bool()) && IsZero(value));
+}
+
 }  // namespace
 
 FieldPathResult FollowFieldPath(std::string_view json_path, const Value& schema, bool allow_array_notation) {
@@ -507,7 +515,7 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
   const std::size_t before = errors.size();
   if (status) {
     for (const auto& member : schema.members()) {
-      if (IsZero(member.value)) continue;
+      if (IsUnset(member.key, member.value)) continue;
       if (member.key == "type" && member.value.as_string() != "object") {
         errors.push_back(Invalid(
             path.Child("type"), member.value,

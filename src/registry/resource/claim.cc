@@ -392,7 +392,9 @@ void ValidateTemplateBody(const Call& call, const Value& object, FieldErrors& er
        {"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
         "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"}) {
     const Value value = spec["metadata"][key];
-    if (value.is_null() || (key != "deletionGracePeriodSeconds" && rules::IsZero(value))) continue;
+    // A list that is there is set, also when it is empty.
+    const bool set = key == "deletionGracePeriodSeconds" || value.is_list() || !rules::IsZero(value);
+    if (value.is_null() || !set) continue;
     // Go's UID with a small first letter.
     errors.push_back(Forbidden(metadata.Child(key == "uid" ? "uID" : key), "cannot be set"));
   }
