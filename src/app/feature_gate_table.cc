@@ -54,7 +54,7 @@ constexpr FeatureGate kGates[] = {
     {"ContainerStopSignals", Stage::kAlpha, false, false, Effect::kBuilt},
     {"ContextualLogging", Stage::kBeta, true, false, Effect::kNone},
     {"ControllerManagerReleaseLeaderElectionLockOnExit", Stage::kAlpha, false, false, Effect::kNone},
-    {"CoordinatedLeaderElection", Stage::kBeta, false, false, Effect::kUnbuilt},
+    {"CoordinatedLeaderElection", Stage::kBeta, false, false, Effect::kBuilt},
     {"CrossNamespaceVolumeDataSource", Stage::kAlpha, false, false, Effect::kBuilt},
     {"CustomCPUCFSQuotaPeriod", Stage::kGA, true, false, Effect::kNone},
     {"CustomResourceFieldSelectors", Stage::kGA, true, true, Effect::kUnbuilt},
