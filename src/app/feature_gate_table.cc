@@ -202,7 +202,7 @@ constexpr FeatureGate kGates[] = {
     {"ServiceAccountTokenNodeBindingValidation", Stage::kGA, true, true, Effect::kUnbuilt},
     {"ServiceAccountTokenPodNodeInfo", Stage::kGA, true, true, Effect::kUnbuilt},
     {"ServiceCIDRStatusFieldWiping", Stage::kDeprecated, true, false, Effect::kUnbuilt},
-    {"ShardedListAndWatch", Stage::kAlpha, false, false, Effect::kUnbuilt},
+    {"ShardedListAndWatch", Stage::kAlpha, false, false, Effect::kBuilt},
     {"SidecarContainers", Stage::kGA, true, true, Effect::kUnbuilt},
     {"SizeBasedListCostEstimate", Stage::kBeta, true, false, Effect::kBuilt},
     {"StaleControllerConsistencyDaemonSet", Stage::kBeta, true, false, Effect::kNone},
