@@ -72,6 +72,7 @@ std::shared_ptr<endpoints::Scope> NewScope(const ServingConfig& config, const re
   scope->unsafe_delete_authorizer = config.unsafe_delete_authorizer;
   scope->delete_collection_workers = config.delete_collection_workers;
   scope->watch_list = config.watch_list;
+  scope->sharding = config.sharding;
   scope->watch_timeout_min = config.min_request_timeout;
   return scope;
 }

@@ -40,6 +40,7 @@ struct ServingConfig {
   bool cbor = false;
   bool compress = true;
   bool watch_list = true;
+  bool sharding = false;
 };
 
 struct ServedVersion {

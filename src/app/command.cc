@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "app/effective_version.h"
 #include "app/file_flags.h"
 #include "app/version.h"
 #include "base/strings.h"
@@ -100,6 +101,9 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
                   "invalid argument " + base::GoQuote(options.version) + " for \"--version\" flag: " + problem);
   }
 
+  const auto versions =
+      EffectiveVersion::FromFlags(options.generic.emulated_version, options.generic.min_compatibility_version);
+  if (!versions.ok()) return FailLogged(environment, {versions.error()});
   FeatureGates features;
   auto set = features.Set(options.generic.feature_gates);
   if (!set.ok()) return FailLogged(environment, {set.error()});
@@ -115,7 +119,8 @@ std::variant<CompletedOptions, int> PrepareCommand(const std::vector<std::string
   }
   for (const std::string& warning : set->warnings) log::Text(log::Severity::kWarning, warning);
 
-  Strings unbuilt = UnbuiltFlags(flags);
+  Strings unbuilt = versions->Validate().empty() ? versions->Unbuilt() : Strings();
+  for (std::string& flag : UnbuiltFlags(flags)) unbuilt.push_back(std::move(flag));
   unbuilt.insert(unbuilt.end(), set->unbuilt.begin(), set->unbuilt.end());
   const Strings files = FileFlagProblems(options);
   auto completed = Complete(std::move(options), flags, std::move(features), environment.host);

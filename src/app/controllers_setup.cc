@@ -72,4 +72,24 @@ Outcome<std::unique_ptr<controllers::EmbeddedControllers>, Error> MakeController
   return made;
 }
 
+std::unique_ptr<controllers::CoordinatedLeaderElection> MakeLeaderElection(const CompletedOptions& completed,
+                                                                           async::IOPool& io, server::Serving& serving,
+                                                                           controlplane::ResourceStorage& storage,
+                                                                           telemetry::MetricsRegistry& metrics) {
+  if (!completed.features.Enabled("CoordinatedLeaderElection")) return nullptr;
+  const ExtraOptions& extra = completed.options.extra;
+  return std::make_unique<controllers::CoordinatedLeaderElection>(controllers::CoordinatedLeaderElection::Options{
+      .executor = io.Next(),
+      .identity = Identity(),
+      .version = completed.reported_version,
+      .in_process = [&serving](request::User user) { return serving.InProcessHandler(std::move(user)); },
+      .find_store = [&storage](std::string_view group,
+                               std::string_view resource) { return storage.Find(group, resource); },
+      .metrics = &metrics,
+      .lease_duration = extra.coordinated_leadership_lease_duration,
+      .renew_deadline = extra.coordinated_leadership_renew_deadline,
+      .retry_period = extra.coordinated_leadership_retry_period,
+      .collect_period = completed.options.keelson.lease_candidate_gc_period});
+}
+
 }  // namespace keelson::app

@@ -1,4 +1,4 @@
-// The embedded controllers as configured by the options.
+// The embedded controllers, and coordinated leader election, as configured by the options.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include "app/followed_files.h"
 #include "async/io_pool.h"
 #include "controllers/embedded_controllers.h"
+#include "controllers/leader_election.h"
 #include "controlplane/resource_storage.h"
 #include "server/serving.h"
 #include "telemetry/metrics.h"
@@ -18,5 +19,11 @@ namespace keelson::app {
 Outcome<std::unique_ptr<controllers::EmbeddedControllers>, Error> MakeControllers(
     const CompletedOptions& completed, const DataDir* folder, async::IOPool& io, server::Serving& serving,
     controlplane::ResourceStorage& storage, telemetry::MetricsRegistry& metrics, FollowedFiles& followed);
+
+// Null unless the gate CoordinatedLeaderElection is on. Everything must outlive the result.
+std::unique_ptr<controllers::CoordinatedLeaderElection> MakeLeaderElection(const CompletedOptions& completed,
+                                                                           async::IOPool& io, server::Serving& serving,
+                                                                           controlplane::ResourceStorage& storage,
+                                                                           telemetry::MetricsRegistry& metrics);
 
 }  // namespace keelson::app

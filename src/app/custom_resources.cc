@@ -101,6 +101,7 @@ CustomResources::CustomResources(controlplane::ChainConfig& chain, CustomResourc
   config.cbor = chain.cbor;
   config.compress = chain.compress;
   config.watch_list = chain.watch_list;
+  config.sharding = chain.sharding;
   handler_ = std::make_shared<apiextensions::Handler>(std::move(config), definitions);
   discovery_ = std::make_shared<apiextensions::DiscoveryDocuments>(definitions);
   handler_->SetDiscovery(

@@ -209,10 +209,10 @@ TEST(Flags, UnbuiltCapabilitiesAreReported) {
   ServerRunOptions options;
   FlagSet flags = MakeFlags(options);
   ASSERT_TRUE(flags
-                  .Parse({"--enable-logs-handler", "--emulated-version=1.35", "--audit-log-maxage=366",
+                  .Parse({"--enable-logs-handler", "--emulation-forward-compatible", "--audit-log-maxage=366",
                           "--profiling=false", "--endpoint-reconciler-type=none"})
                   .ok());
-  EXPECT_EQ(UnbuiltFlags(flags), (Strings{"--emulated-version: version emulation is not built yet",
+  EXPECT_EQ(UnbuiltFlags(flags), (Strings{"--emulation-forward-compatible: version emulation is not built yet",
                                           "--enable-logs-handler: the /logs handler is not built yet"}));
 }
 

@@ -22,7 +22,6 @@ constexpr std::string_view kGeneric = "Generic", kEtcd = "Etcd", kSecureServing 
 // Capabilities that are not there yet; a flag that needs one names it.
 constexpr std::string_view kBuilt = "";
 constexpr std::string_view kEmulation = "version emulation";
-constexpr std::string_view kLeaderElection = "coordinated leader election";
 constexpr std::string_view kLogsHandler = "the /logs handler";
 constexpr std::string_view kContention = "a profile of lock contention";
 
@@ -34,7 +33,7 @@ void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
                   "Regular expressions of origins that may make cross-origin requests. Each must pin the start ('^' or "
                   "'//') and the end ('$' or the port's ':') of the host. Empty: CORS is off."});
   rows.push_back(
-      {kGeneric, "emulated-version", StringSlice(o.emulated_version), kEmulation,
+      {kGeneric, "emulated-version", StringSlice(o.emulated_version), kBuilt,
        "Version whose capabilities (APIs, features) are offered instead of this binary's, as major.minor.\nOptions "
        "are: kube=1.33..1.36(default:1.36)\nIf the component is not specified, defaults to \"kube\""});
   rows.push_back(
@@ -57,7 +56,7 @@ void AddGeneric(std::vector<Flag>& rows, GenericServerRunOptions& o) {
   rows.push_back({kGeneric, "max-requests-inflight", Int(o.max_requests_inflight), kBuilt,
                   "With priority and fairness: added to --max-mutating-requests-inflight as the server's total "
                   "concurrency. Without: most non-mutating requests at a time, 0 for no limit."});
-  rows.push_back({kGeneric, "min-compatibility-version", StringSlice(o.min_compatibility_version), kEmulation,
+  rows.push_back({kGeneric, "min-compatibility-version", StringSlice(o.min_compatibility_version), kBuilt,
                   "Oldest version of control plane components to be compatible with, as major.minor; not above "
                   "--emulated-version.\nOptions are: kube=1.33..1.36(default:1.35)\nIf the component is not specified, "
                   "defaults to \"kube\""});
@@ -432,11 +431,11 @@ void AddMisc(std::vector<Flag>& rows, ExtraOptions& o) {
                   .deprecated = "apiserver-count is deprecated and will be removed in a future version.",
                   .hidden = true});
   rows.push_back({kMisc, "coordinated-leadership-lease-duration", Duration(o.coordinated_leadership_lease_duration),
-                  kLeaderElection, "Duration of leases of coordinated leader election."});
+                  kBuilt, "Duration of leases of coordinated leader election."});
   rows.push_back({kMisc, "coordinated-leadership-renew-deadline", Duration(o.coordinated_leadership_renew_deadline),
-                  kLeaderElection, "Time within which such a lease must be renewed."});
-  rows.push_back({kMisc, "coordinated-leadership-retry-period", Duration(o.coordinated_leadership_retry_period),
-                  kLeaderElection, "Time between tries to renew it."});
+                  kBuilt, "Time within which such a lease must be renewed."});
+  rows.push_back({kMisc, "coordinated-leadership-retry-period", Duration(o.coordinated_leadership_retry_period), kBuilt,
+                  "Time between tries to renew it."});
   rows.push_back({kMisc, "enable-aggregator-routing", Bool(o.enable_aggregator_routing), kBuilt,
                   "Send aggregated requests to endpoint addresses instead of the cluster IP."});
   rows.push_back({.group = kMisc,
@@ -511,6 +510,9 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
       {kKeelson, "io-threads", Int(o.io_threads), kBuilt,
        "Threads that serve connections; each connection stays on one. 0: one for each core that this process "
        "may use."});
+  rows.push_back(
+      {kKeelson, "lease-candidate-gc-period", Duration(o.lease_candidate_gc_period), kBuilt,
+       "Time between two collections of expired lease candidates, with the gate CoordinatedLeaderElection."});
   rows.push_back({kKeelson, "memory-limit", Int(o.memory_limit_mb), kBuilt,
                   "Megabytes of memory near which requests are answered 429 instead of being served: seats of priority "
                   "and fairness then also count bytes of responses. 0: no limit."});

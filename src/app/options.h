@@ -230,7 +230,8 @@ struct KeelsonOptions {
   std::string embedded_controllers = "auto";  // on or off when completed
   std::int64_t encoded_cache_mb = 64;
   bool exit_with_parent = false;
-  std::int64_t io_threads = 0;                // 0: one for each core that this process may use
+  std::int64_t io_threads = 0;  // 0: one for each core that this process may use
+  nanoseconds lease_candidate_gc_period = std::chrono::minutes(30);
   std::int64_t memory_limit_mb = 0;           // 0: none
   std::string serve_etcd_api;                 // "host:port", "unix:path", kOwnSocket; "" is off
   std::string serve_etcd_api_client_ca_file;  // with it, mutual TLS; without, a loopback address only

@@ -179,6 +179,7 @@ class ServerProcess {
 
   std::optional<server::Serving> serving_;
   std::unique_ptr<controllers::EmbeddedControllers> controllers_;
+  std::unique_ptr<controllers::CoordinatedLeaderElection> leader_election_;  // null where the gate is off
   std::optional<Ticker> ticker_;
   std::optional<async::BlockingPool> files_;
   std::optional<Repeated> renewal_;
@@ -377,6 +378,12 @@ Outcome<void, Error> ServerProcess::MakePeers() {
   return {};
 }
 
+// Runs `work`, which waits for nothing.
+Awaitable<void> Now(std::function<void()> work) {
+  work();
+  co_return;
+}
+
 void ServerProcess::InstallControllers() {
   if (authorizers_->Uses("RBAC")) controlplane::InstallRBACBootstrap(*chain_, *storage_);
   roles_.emplace(*storage_, rbac_);
@@ -395,6 +402,10 @@ void ServerProcess::InstallControllers() {
     chain_->AddPostStartHook(hook, [this, timeout = options_.generic.storage_initialization_timeout] {
       return WaitForStorage(*storage_, timeout);
     });
+  }
+  if (Enabled("CoordinatedLeaderElection")) {
+    chain_->AddPostStartHook("start-kube-apiserver-coordinated-leader-election-controller",
+                             [this] { return Now([this] { leader_election_->Start(); }); });
   }
   chain_->AddPostStartHook("generic-apiserver-start-informers", [event = informers_] { return event->Wait(); });
 }
@@ -424,17 +435,29 @@ Outcome<void, Error> ServerProcess::MakeServing() {
   KS_TRY(controllers_,
          MakeControllers(completed_, folder_ ? &*folder_ : nullptr, *io_, *serving_, *storage_, metrics_, followed_));
   if (controllers_) serving_->AddPreShutdownHook("stop-embedded-controllers", [this] { controllers_->Stop(); });
+  leader_election_ = MakeLeaderElection(completed_, *io_, *serving_, *storage_, metrics_);
+  if (leader_election_)
+    serving_->AddPreShutdownHook("stop-coordinated-leader-election", [this] { leader_election_->Stop(); });
   serving_->PrepareRun();
   return {};
 }
+
+constexpr std::string_view kCandidatesNotServed =
+    "the gate CoordinatedLeaderElection needs --runtime-config=coordination.k8s.io/v1beta1=true";
 
 void ServerProcess::AddHealthChecks() {
   serving_->health().Add("ping", [] { return std::string(); }, {});
   serving_->health().Add("log", [] { return std::string(); }, {});
   upkeep_->AddHealthChecks(serving_->health());
   aggregation_->AddHealthChecks(serving_->health());
+  const bool lacks_candidates =
+      Enabled("CoordinatedLeaderElection") &&
+      !chain_config_.enablement.ResourceEnabled("coordination.k8s.io", "v1beta1", "leasecandidates");
+  if (lacks_candidates) log::Error("The server will not be ready", "err", kCandidatesNotServed);
   serving_->health().Add("informer-sync",
-                         [this] {
+                         [this, lacks_candidates] {
+                           // Upstream's informer of candidates never syncs when they are not served.
+                           if (lacks_candidates) return std::string(kCandidatesNotServed);
                            const bool synced = roles_->HasSynced() && shared_informers_->HasSynced();
                            return synced ? std::string() : std::string("informers have not synced");
                          },
@@ -454,12 +477,6 @@ Awaitable<void> Look(async::BlockingPool& files, FollowedFiles& followed, const 
     for (const auto& folder : manifests) folder->Look();
     return true;
   });
-}
-
-// Runs `work`, which waits for nothing.
-Awaitable<void> Now(std::function<void()> work) {
-  work();
-  co_return;
 }
 
 // Starts the periodic work: cache ticks, certificate rotation, followed files, backups.

@@ -271,6 +271,7 @@ Outcome<controlplane::ChainConfig, Error> MakeChainConfig(const CompletedOptions
   if (!completed.features.Enabled("StorageVersionMigrator")) enablement->Withdraw("storagemigration.k8s.io", "v1beta1");
   controlplane::ChainConfig config;
   config.watch_list = completed.features.Enabled("WatchList");
+  config.sharding = completed.features.Enabled("ShardedListAndWatch");
   config.allow_unsafe_delete = completed.features.Enabled("AllowUnsafeMalformedObjectDeletion");
   config.enablement = *std::move(enablement);
   config.external_address = ExternalAddress(options);

@@ -4,6 +4,7 @@
 
 #include "admission/plugin_table.h"
 #include "app/completed_options.h"
+#include "app/effective_version.h"
 #include "app/files.h"
 #include "base/duration.h"
 #include "base/go_regex.h"
@@ -75,11 +76,16 @@ void ValidateGeneric(const CompletedOptions& c, Strings& errors) {
           std::string(kCORSHelp));
     }
   }
+  const auto versions = EffectiveVersion::FromFlags(o.emulated_version, o.min_compatibility_version);
+  if (versions.ok()) {  // otherwise the start has failed already
+    for (std::string& error : versions->Validate()) errors.push_back(std::move(error));
+  }
   for (std::string& error : c.features.Validate()) errors.push_back(std::move(error));
-  check(o.emulation_forward_compatible,
+  const bool emulates = versions.ok() && versions->emulation != kBinaryVersion;
+  check(o.emulation_forward_compatible && !emulates,
         "ServerRunOptions.EmulationForwardCompatible cannot be set to true if the emulation version is the same as the "
         "binary version");
-  check(o.runtime_config_emulation_forward_compatible,
+  check(o.runtime_config_emulation_forward_compatible && !emulates,
         "ServerRunOptions.RuntimeConfigEmulationForwardCompatible cannot be set to true if the emulation version is "
         "the same as the binary version");
 }
@@ -485,6 +491,8 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
   if (c.options.keelson.encoded_cache_mb < 0) errors.emplace_back("--encoded-cache-mb can not be negative value");
   if (const std::int64_t threads = c.options.keelson.io_threads; threads < 0 || threads > kIOThreadsMax)
     errors.push_back("--io-threads must be between 0 and " + std::to_string(kIOThreadsMax));
+  if (c.options.keelson.lease_candidate_gc_period <= std::chrono::nanoseconds(0))
+    errors.emplace_back("--lease-candidate-gc-period must be greater than 0");
   if (c.options.keelson.memory_limit_mb < 0) errors.emplace_back("--memory-limit can not be negative value");
   if (c.options.keelson.memory_limit_mb > 0 && !c.options.features.enable_priority_and_fairness)
     errors.emplace_back("--memory-limit needs --enable-priority-and-fairness");

@@ -18,6 +18,7 @@
 #include "cacher/watch_stream.h"
 #include "storage/keys.h"
 #include "storage/list_plan.h"
+#include "storage/shard_filter.h"
 
 namespace keelson::cacher {
 namespace {
@@ -429,7 +430,7 @@ Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions optio
   if ((exact && !options.recursive) || ((exact || continued) && !impl.options.list_from_snapshots))
     co_return co_await impl.store.GetList(std::move(key), std::move(options));
   if (!impl.reflector.ready()) {
-    if (options.predicate.MatchesEverything() && options.predicate.limit > 0) {
+    if (options.predicate.Empty() && options.predicate.limit > 0) {
       co_return co_await impl.store.GetList(std::move(key), std::move(options));
     }
     co_return impl.NotReady();
@@ -504,6 +505,8 @@ Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::stri
     if (const auto value = field->RequiresExactMatch("metadata.name"); value && selection.scope_name.empty())
       selection.scope_name = *value;
   }
+
+  if (auto& shard = selection.predicate.shard) shard = shard->Counting(impl.metrics.shard_filtered_events);
 
   const bool end_bookmark = options.send_initial_events.value_or(false) && options.predicate.allow_watch_bookmarks;
   std::optional<std::uint64_t> after;

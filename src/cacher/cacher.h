@@ -38,6 +38,9 @@ struct CacherMetrics {
   std::atomic<std::uint64_t> initializations{0};
   std::atomic<std::uint64_t> init_events{0};
   std::atomic<std::uint64_t> terminated_watchers{0};
+  std::atomic<std::uint64_t> sharded_watches_opened{0};
+  std::atomic<std::uint64_t> sharded_watches_closed{0};
+  std::atomic<std::uint64_t> shard_filtered_events{0};  // objects that watches did not show because of their shard
   std::atomic<std::uint64_t> lists{0};
   std::atomic<std::uint64_t> list_fetched_objects{0};
   std::atomic<std::uint64_t> list_returned_objects{0};

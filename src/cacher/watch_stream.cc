@@ -33,6 +33,7 @@ class CacheWatchStream final : public storage::WatchStream {
         store_(store),
         metrics_(metrics),
         selection_(selection) {
+    if (selection.predicate.shard) metrics_.sharded_watches_opened.fetch_add(1, std::memory_order_relaxed);
     if (!initial) return;
     last_ = initial->revision;
     end_bookmark_ = end_bookmark;
@@ -45,7 +46,10 @@ class CacheWatchStream final : public storage::WatchStream {
       initial_ = std::make_unique<SnapshotCursor>(std::move(initial), selection.prefix, selection.prefix);
     }
   }
-  ~CacheWatchStream() override { dispatcher_->Unregister(*watcher_); }
+  ~CacheWatchStream() override {
+    if (selection_.predicate.shard) metrics_.sharded_watches_closed.fetch_add(1, std::memory_order_relaxed);
+    dispatcher_->Unregister(*watcher_);
+  }
 
   void Start(std::function<void()> wake) override { dispatcher_->Start(*watcher_, std::move(wake)); }
 

@@ -205,6 +205,7 @@ EnvironmentPtr Environment::New(EnvironmentOptions options) {
   if (options.types) env->types_.push_back(std::move(options.types));
   env->literal_validators_ = options.literal_validators;
   env->permanent_ = options.permanent;
+  env->macros_ = options.macros;
   return env;
 }
 

@@ -22,7 +22,8 @@ struct EnvironmentOptions {
   std::vector<Variable> variables;
   std::shared_ptr<const TypeProvider> types;  // may be null
   bool literal_validators =
-      true;  // durations, timestamps, regular expressions, formats; one type in list and map literals
+      true;            // durations, timestamps, regular expressions, formats; one type in list and map literals
+  bool macros = true;  // has(), all(), map() and the like are expanded; false: calls like any other. Extend() keeps it
   // The environment is made once and lives as long as the process: CompileShared keeps programs of it. Not inherited.
   bool permanent = false;
 };
@@ -46,6 +47,7 @@ class Environment {
   std::span<const Variable> variables() const { return variables_; }
   bool literal_validators() const { return literal_validators_; }
   bool permanent() const { return permanent_; }
+  bool macros() const { return macros_; }
 
  private:
   struct Functions;  // overloads by name, shared by extensions that add no libraries
@@ -58,6 +60,7 @@ class Environment {
   std::uint32_t libraries_ = 0;
   bool literal_validators_ = true;
   bool permanent_ = false;
+  bool macros_ = true;
 };
 
 enum class ExpressionMode : std::uint8_t {

@@ -51,6 +51,7 @@ Expr* ExprBuilder::CallOrMacro(std::int32_t offset, std::string_view function, E
 
 Expr* ExprBuilder::ExpandMacro(std::int32_t offset, std::string_view function, Expr* target,
                                std::span<Expr* const> args, MacroError& error) {
+  if (!env_.macros()) return nullptr;
   if (target != nullptr) return ExpandReceiverMacro(offset, function, target, args, error);
   if (function != "has" || args.size() != 1) return nullptr;
   if (args[0]->kind != ExprKind::kSelect) {

@@ -107,7 +107,8 @@ Value LeaderElector::State::Spec(base::Arena& arena, Value old) const {
   const bool same = old["holderIdentity"].as_string() == options.identity;
   Value spec = Value::Map(arena);
   spec.Set(arena, "holderIdentity", std::string_view(options.identity));
-  spec.Set(arena, "leaseDurationSeconds", Value(static_cast<std::int64_t>(options.lease_duration.count())));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options.lease_duration);
+  spec.Set(arena, "leaseDurationSeconds", Value(static_cast<std::int64_t>(seconds.count())));
   spec.Set(arena, "acquireTime", same ? old["acquireTime"] : now);
   spec.Set(arena, "renewTime", now);
   const std::int64_t transitions = old["leaseTransitions"].as_int();
@@ -183,8 +184,9 @@ Awaitable<void> LeaderElector::Run(std::shared_ptr<State> state, std::optional<a
     if (state->stopping) break;
     if (renewed) state->Set(true);
     if (!renewed && state->leading && options.clock->Monotonic() - state->renewed >= options.renew_deadline) {
-      log::Error("Lost the lease of the embedded controllers", "lease", options.name);
+      log::Error("Failed to renew the lease of a leader", "lease", options.name);
       state->Set(false);
+      co_await state->Release();  // another server need not wait until it expires
     }
     state->wake.Reset();
     if (state->stopping) break;

@@ -65,7 +65,8 @@ class LeaderElector {
     std::string identity;
     const base::Clock* clock = &base::Clock::Real();
     async::Gate* gate = nullptr;
-    std::chrono::seconds lease_duration{15}, renew_deadline{10}, retry_period{2};
+    std::chrono::nanoseconds lease_duration = std::chrono::seconds(15), renew_deadline = std::chrono::seconds(10),
+                             retry_period = std::chrono::seconds(2);
     std::function<void(bool leading)> on_change;
   };
   explicit LeaderElector(Options options);

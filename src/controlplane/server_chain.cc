@@ -46,6 +46,7 @@ std::shared_ptr<Scope> NewScope(const ChainConfig& config, const schema::Resourc
   scope->unsafe_delete = scope->definition->traits.unsafe_delete;
   scope->delete_collection_workers = config.delete_collection_workers;
   scope->watch_list = config.watch_list;
+  scope->sharding = config.sharding;
   scope->watch_timeout_min = config.min_request_timeout;
   scope->subresource = subresource;
   if (config.equivalents) config.equivalents->Join(scope);

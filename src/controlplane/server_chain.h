@@ -57,6 +57,7 @@ struct ChainConfig {
   bool cbor = false;       // gate CBORServingAndStorage: objects are also taken and sent as CBOR
   bool compress = true;    // gate APIResponseCompression: large responses are gzipped if the client accepts it
   bool watch_list = true;  // the gate WatchList
+  bool sharding = false;   // the gate ShardedListAndWatch
   std::shared_ptr<EquivalentResourceRegistry> equivalents;  // made by CreateServerChain
 };
 

@@ -185,6 +185,7 @@ Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange)
   list.resource_version_match = list_options->resource_version_match;
   list.predicate.label = std::make_shared<meta::LabelSelector>(list_options->label_selector);
   list.predicate.field = std::make_shared<meta::FieldSelector>(list_options->field_selector);
+  if (scope->sharding) list.predicate.shard_selector = list_options->shard_selector;
   list.predicate.limit = list_options->limit;
   list.predicate.continue_token = list_options->continue_token;
   list.caller = context.caller();

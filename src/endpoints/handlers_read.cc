@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kStreamedSize = 1;  // the size upstream logs for a streamed response
 
-storage::ListOptions ToStorage(meta::ListOptions&& options) {
+storage::ListOptions ToStorage(const Scope& scope, meta::ListOptions&& options) {
   storage::ListOptions list;
   list.resource_version = std::move(options.resource_version);
   list.resource_version_match = std::move(options.resource_version_match);
@@ -21,6 +21,7 @@ storage::ListOptions ToStorage(meta::ListOptions&& options) {
     list.predicate.label = std::make_shared<meta::LabelSelector>(std::move(options.label_selector));
   if (!options.field_selector.Empty())
     list.predicate.field = std::make_shared<meta::FieldSelector>(std::move(options.field_selector));
+  if (scope.sharding) list.predicate.shard_selector = std::move(options.shard_selector);
   list.predicate.limit = options.limit;
   list.predicate.continue_token = std::move(options.continue_token);
   list.predicate.allow_watch_bookmarks = options.allow_watch_bookmarks;
@@ -77,7 +78,7 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   }
   const auto deadline = exchange->context.received + timeout;
   const bool streams_list = options.send_initial_events.value_or(false);
-  storage::ListOptions list = ToStorage(std::move(options));
+  storage::ListOptions list = ToStorage(*scope, std::move(options));
   list.deadline = deadline;
   const bool traced = streams_list && list.predicate.allow_watch_bookmarks;
   if (traced) exchange->trace.Start(*exchange, "WatchList");
@@ -178,7 +179,7 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   if (watch) co_return co_await ServeWatch(std::move(scope), std::move(exchange), std::move(options));
 
   exchange->trace.Start(*exchange, "List");
-  storage::ListOptions list_options = ToStorage(std::move(options));
+  storage::ListOptions list_options = ToStorage(*scope, std::move(options));
   list_options.caller = exchange->context.caller();
   auto list = co_await scope->rest->lister()->List(info.name_space, std::move(list_options));
   if (!list.ok()) co_return StatusResponse(*exchange, list.error());

@@ -52,6 +52,8 @@ Value ListMetaValue(base::Arena& arena, const ObjectEncoder::ListMeta& list) {
     metadata.Set(arena, "resourceVersion", Value::String(arena, std::to_string(list.resource_version)));
   if (!list.continue_token.empty()) metadata.Set(arena, "continue", Value::String(arena, list.continue_token));
   if (list.remaining_item_count) metadata.Set(arena, "remainingItemCount", *list.remaining_item_count);
+  if (!list.shard_selector.empty())
+    metadata.EnsureMap(arena, "shardInfo").Set(arena, "selector", Value::String(arena, list.shard_selector));
   return metadata;
 }
 
@@ -293,6 +295,13 @@ meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object)
   return EncodeValue(arena, value, scope_->type);
 }
 
+// Lists of custom resources, Tables and lists of metadata have no shardInfo: upstream does not carry it over to them.
+ObjectEncoder::ListMeta ObjectEncoder::MetaOf(const storage::ObjectList& list) const {
+  const bool sharded = media_.transform == Transform::kNone && !scope_->codec->sorted();
+  return {list.resource_version, list.continue_token, list.remaining_item_count,
+          sharded ? list.shard_selector : std::string()};
+}
+
 // UnstructuredList: names sorted, `continue` always there.
 ObjectEncoder::ListFrame ObjectEncoder::SortedFrame(const ListMeta& list) const {
   std::string tail =
@@ -331,9 +340,7 @@ std::optional<ObjectEncoder::ListFrame> ObjectEncoder::ProtoFrame(const storage:
   };
   base::Arena arena;
   std::string metadata;
-  codec::EncodeProtoMessage(
-      ListMetaValue(arena, {list.resource_version, list.continue_token, list.remaining_item_count}),
-      schema::types::meta_v1::kListMeta, metadata);
+  codec::EncodeProtoMessage(ListMetaValue(arena, MetaOf(list)), schema::types::meta_v1::kListMeta, metadata);
   std::size_t size = 1 + varint_size(metadata.size()) + metadata.size();
   for (const storage::ObjectPtr& object : list.items) {
     const std::string_view message = object->attributes().message;
@@ -372,9 +379,7 @@ ObjectEncoder::ListFrame ObjectEncoder::CBORFrame(const storage::ObjectList& lis
     codec::AppendCBORHead(codec::CBORMajor::kArray, list.items.size(), head);
   }
   codec::AppendCBORText("metadata", tail);
-  codec::EncodeCBORItem(arena,
-                        ListMetaValue(arena, {list.resource_version, list.continue_token, list.remaining_item_count}),
-                        schema::types::meta_v1::kListMeta, tail);
+  codec::EncodeCBORItem(arena, ListMetaValue(arena, MetaOf(list)), schema::types::meta_v1::kListMeta, tail);
   codec::AppendCBORText("apiVersion", tail);
   codec::AppendCBORText(
       partial ? "meta.k8s.io/" + media_.transform_version : scope_->list_kind.group_version().ToString(), tail);
@@ -407,7 +412,7 @@ std::optional<ObjectEncoder::ListFrame> ObjectEncoder::LaidOutFrame(const storag
   if (list.items.empty()) return std::nullopt;
   if (yaml && std::ranges::any_of(list.items, [this](const auto& item) { return HasControlCharacters(item); }))
     return std::nullopt;  // WholeList() reports the error before the response begins.
-  const ListFrame frame = JSONFrame({list.resource_version, list.continue_token, list.remaining_item_count}, false);
+  const ListFrame frame = JSONFrame(MetaOf(list), false);
   std::string json(frame.head.view());
   json += frame.tail.view();
   json.pop_back();
@@ -452,7 +457,7 @@ std::optional<ObjectEncoder::ListFrame> ObjectEncoder::Frame(const storage::Obje
   if (laid_out()) return LaidOutFrame(list);
   if (media_.format == Format::kProtobuf) return ProtoFrame(list);
   if (media_.format == Format::kCBOR) return CBORFrame(list);
-  return JSONFrame({list.resource_version, list.continue_token, list.remaining_item_count}, list.items.empty());
+  return JSONFrame(MetaOf(list), list.items.empty());
 }
 
 meta::Result<SharedBytes> ObjectEncoder::JSONPiece(const storage::ObjectPtr& object) const {
@@ -494,7 +499,7 @@ meta::Result<std::size_t> ObjectEncoder::Item(const storage::ObjectPtr& object, 
 }
 
 meta::Result<SharedBytes> ObjectEncoder::WholeList(const storage::ObjectList& list) const {
-  const ListMeta list_meta{list.resource_version, list.continue_token, list.remaining_item_count};
+  const ListMeta list_meta = MetaOf(list);
   if (media_.format == Format::kProtobuf) return ProtoList(list, list_meta);
   const ListFrame frame = JSONFrame(list_meta, list.items.empty());
   std::string out(frame.head.view());

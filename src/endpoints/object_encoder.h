@@ -43,6 +43,7 @@ class ObjectEncoder {
     std::uint64_t resource_version = 0;
     std::string continue_token;
     std::optional<std::int64_t> remaining_item_count;
+    std::string shard_selector;  // "": no shardInfo
   };
   // Null when this format, or one of these objects, can only be encoded as a whole.
   std::optional<ListFrame> Frame(const storage::ObjectList& list) const;
@@ -70,6 +71,7 @@ class ObjectEncoder {
   meta::Result<void> MetadataProto(const storage::ObjectPtr& object, std::string& message) const;
   meta::Result<SharedBytes> JSONPiece(const storage::ObjectPtr& object) const;  // as in a list of this form
   ListFrame JSONFrame(const ListMeta& list, bool empty) const;
+  ListMeta MetaOf(const storage::ObjectList& list) const;
   ListFrame SortedFrame(const ListMeta& list) const;
   bool laid_out() const;  // YAML, or JSON with line breaks
   std::optional<ListFrame> LaidOutFrame(const storage::ObjectList& list) const;

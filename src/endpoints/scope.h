@@ -82,6 +82,7 @@ struct Scope {
   std::shared_ptr<auth::Authorizer> authorizer;
   std::string deprecation_warning;  // said with every answer; "" for versions that are not deprecated
   int delete_collection_workers = 1;
+  bool sharding = false;   // the gate ShardedListAndWatch: shardSelector is honoured, not ignored
   bool watch_list = true;  // the gate WatchList: a watch may begin with the present state and say when that is over
   // Authorizes deletion of objects that cannot be read. Null: the gate AllowUnsafeMalformedObjectDeletion is off.
   std::shared_ptr<auth::Authorizer> unsafe_delete_authorizer;

@@ -108,6 +108,7 @@ Result<ListOptions> ListOptions::FromQuery(const base::Query& query) {
   options.limit = limit.value_or(0);
   options.continue_token = TextOf(query, "continue");
   options.send_initial_events = BoolOf(query, "sendInitialEvents");
+  options.shard_selector = TextOf(query, "shardSelector");
   // The numbers are read before the selectors, so their errors come first.
   auto labels = LabelSelector::Parse(query.Get("labelSelector"));
   if (!labels.ok()) return NewBadRequest(labels.error());

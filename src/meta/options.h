@@ -34,6 +34,7 @@ struct ListOptions {
   std::int64_t limit = 0;
   std::string continue_token;
   std::optional<bool> send_initial_events;
+  std::string shard_selector;  // as it was sent; ignored while the gate ShardedListAndWatch is off
 
   static Result<ListOptions> FromQuery(const base::Query& query);
   // A watch that says nothing about its start begins with the present state (feature WatchList). Before Validate().

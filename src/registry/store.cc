@@ -1,8 +1,10 @@
 #include "registry/store.h"
 
 #include "base/strings.h"
+#include "cel/shard_selector.h"
 #include "registry/names.h"
 #include "storage/dry_run_storage.h"
+#include "storage/shard_filter.h"
 #include "validation/primitives.h"
 
 namespace keelson::registry {
@@ -162,14 +164,28 @@ static std::string NarrowKey(const Store& store, std::string& name_space, storag
   return store.KeyRootFor(name_space);
 }
 
+// shardSelector as a filter of the storage; 500 with upstream's text when it is not one.
+static meta::Result<void> ParseShards(const std::shared_ptr<const storage::ResourceCodec>& codec,
+                                      storage::SelectionPredicate& predicate) {
+  if (predicate.shard_selector.empty()) return {};
+  auto selector = cel::ParseShardSelector(predicate.shard_selector);
+  if (!selector.ok()) return meta::NewPlainError("invalid shard selector: " + selector.error());
+  predicate.shard = std::make_shared<const storage::ShardFilter>(*std::move(selector), codec);
+  return {};
+}
+
 Task<storage::ObjectList> Store::List(std::string name_space, storage::ListOptions options) const {
+  KS_CO_RETURN_IF_ERROR(ParseShards(options_.codec, options.predicate));
+  const std::string shards = options.predicate.shard ? options.predicate.shard->ToString() : std::string();
   std::string key = NarrowKey(*this, name_space, options);
   auto list = co_await options_.storage->GetList(std::move(key), std::move(options));
   if (!list.ok()) co_return InterpretError(list.error(), "list", "");
+  list->shard_selector = shards;
   co_return *std::move(list);
 }
 
 Task<std::unique_ptr<storage::WatchStream>> Store::Watch(std::string name_space, storage::ListOptions options) const {
+  KS_CO_RETURN_IF_ERROR(ParseShards(options_.codec, options.predicate));
   std::string key = NarrowKey(*this, name_space, options);
   auto stream = co_await options_.storage->Watch(std::move(key), std::move(options));
   if (!stream.ok()) co_return InterpretError(stream.error(), "watch", "");

@@ -260,6 +260,7 @@ Task<storage::ObjectList> Store::DeleteCollection(request::Context& context, std
     KS_CO_RETURN_IF_ERROR(co_await DeleteAll(*this, context, options, validate, page.items, workers));
     all.items.insert(all.items.end(), page.items.begin(), page.items.end());
     all.resource_version = page.resource_version;
+    all.shard_selector = page.shard_selector;
     if (limited) {
       all.continue_token = page.continue_token;
       all.remaining_item_count = page.remaining_item_count;

@@ -40,6 +40,18 @@ class CacheExposition {
       out_.Write(family, type, {group, resource}, static_cast<double>(value(cache)));
   }
 
+  // Watches that are open now; nothing where none was ever opened.
+  void ShardedWatches() const {
+    const auto family =
+        Family("apiserver_watch_shards_total", "Number of active sharded watch connections broken by resource type.",
+               {"group", "resource"});
+    for (const auto& [group, resource, cache] : caches_) {
+      const std::uint64_t closed = Read(cache, &CacherMetrics::sharded_watches_closed);
+      const std::uint64_t opened = std::max(Read(cache, &CacherMetrics::sharded_watches_opened), closed);
+      if (opened > 0) out_.Write(family, MetricType::kGauge, {group, resource}, static_cast<double>(opened - closed));
+    }
+  }
+
   void ByIndex(std::string_view name, std::string_view help, Count all, Count indexed) const {
     const auto family = Family(name, help, {"group", "resource", "index"});
     for (const auto& [group, resource, cache] : caches_) {
@@ -126,6 +138,10 @@ void ExposeCaches(std::span<const NamedCache> caches, telemetry::Exposition& out
                 "Counter of events received in watch cache broken by resource type.", &CacherMetrics::events_received);
   write.Counter("apiserver_watch_cache_initializations_total",
                 "Counter of watch cache initializations broken by resource type.", &CacherMetrics::initializations);
+  write.Counter("apiserver_watch_filtered_events_total",
+                "Counter of events filtered out by shard selector during watch dispatch, broken by resource type.",
+                &CacherMetrics::shard_filtered_events);
+  write.ShardedWatches();
   ExposeFigures(write);
 }
 

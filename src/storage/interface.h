@@ -38,6 +38,8 @@ struct GetOptions {
   telemetry::Caller caller;
 };
 
+class ShardFilter;  // storage/shard_filter.h
+
 // Selects the objects of a list or watch (upstream's SelectionPredicate).
 struct SelectionPredicate {
   std::shared_ptr<const meta::LabelSelector> label;  // null: everything
@@ -45,8 +47,12 @@ struct SelectionPredicate {
   std::int64_t limit = 0;
   std::string continue_token;
   bool allow_watch_bookmarks = false;
+  std::string shard_selector;                // as it was sent; the registry's Store makes `shard` of it
+  std::shared_ptr<const ShardFilter> shard;  // null: everything
   bool Matches(const Object& object) const;
-  bool MatchesEverything() const { return (!label || label->Empty()) && (!field || field->Empty()); }
+  // Upstream's Empty(): a shard selector does not count, so that remainingItemCount counts other shards' objects too.
+  bool Empty() const { return (!label || label->Empty()) && (!field || field->Empty()); }
+  bool MatchesEverything() const { return Empty() && !shard; }
 };
 
 struct ListOptions {
@@ -68,6 +74,7 @@ struct ObjectList {
   std::uint64_t resource_version = 0;
   std::string continue_token;
   std::optional<std::int64_t> remaining_item_count;
+  std::string shard_selector;  // metadata.shardInfo.selector; "": the list was not sharded
 };
 
 struct WatchEvent {

@@ -2,6 +2,7 @@
 
 #include "storage/continue_token.h"
 #include "storage/keys.h"
+#include "storage/shard_filter.h"
 
 namespace keelson::storage {
 namespace {
@@ -22,7 +23,8 @@ Error BadRequest(std::string_view message) { return StatusError(meta::NewBadRequ
 
 bool SelectionPredicate::Matches(const Object& object) const {
   const Attributes& attributes = object.attributes();
-  return (!label || label->Matches(attributes.labels)) && (!field || field->Matches(attributes.fields));
+  return (!shard || shard->Matches(object)) && (!label || label->Matches(attributes.labels)) &&
+         (!field || field->Matches(attributes.fields));
 }
 
 Result<ListPlan> ResolveListOptions(std::string_view prefix, const ListOptions& options) {
@@ -66,7 +68,7 @@ PageEnd EndPage(std::string_view last_key, std::string_view key, std::uint64_t r
   next.push_back('\0');
   end.continue_token = EncodeContinue(next, key, static_cast<std::int64_t>(resource_version));
   // With a selector the number of remaining matches is unknown.
-  if (options.predicate.MatchesEverything()) end.remaining_item_count = count - options.predicate.limit;
+  if (options.predicate.Empty()) end.remaining_item_count = count - options.predicate.limit;
   return end;
 }
 

@@ -26,6 +26,7 @@ import (
 	"keelson/interop/reference/keelson"
 
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	"k8s.io/kubernetes/test/utils/ktesting"
 )
 
@@ -95,6 +96,9 @@ func StartTestServer(t ktesting.TB, instanceOptions *TestServerInstanceOptions, 
 	if instanceOptions.EnableCertAuth && gate.Enabled(genericfeatures.UnknownVersionInteroperabilityProxy) {
 		s.PeerCAFile = pair.CertFile
 		flags = append(flags, "--peer-ca-file="+s.PeerCAFile, "--peer-advertise-ip=127.0.0.1", fmt.Sprintf("--peer-advertise-port=%d", s.SecureServing.BindPort))
+	}
+	if period := controlplaneapiserver.LeaseCandidateGCPeriod; period != 30*time.Minute { // a variable that tests set
+		flags = append(flags, "--lease-candidate-gc-period="+period.String())
 	}
 	hostName, err := keelson.HostName()
 	if err != nil {
