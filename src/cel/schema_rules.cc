@@ -121,8 +121,8 @@ CompiledRule CompileRule(Node node, const Rule& rule, const EnvironmentPtr& env,
 class SchemaRules {
  public:
   SchemaRules(std::string_view schema_path, ExpressionMode mode, const Instantiate& instantiate,
-              const ObserveRules& observe)
-      : schema_path_(schema_path), mode_(mode), instantiate_(instantiate), observe_(observe) {}
+              const ObserveRules& observe, const SkipRules& skip)
+      : schema_path_(schema_path), mode_(mode), instantiate_(instantiate), observe_(observe), skip_(skip) {}
 
   std::vector<SchemaRuleError> Run(Node root) {
     std::uint64_t one = 1;
@@ -173,6 +173,7 @@ class SchemaRules {
   ExpressionMode mode_;
   const Instantiate& instantiate_;
   const ObserveRules& observe_;
+  const SkipRules& skip_;
   std::shared_ptr<DeclTypes> types_ = std::make_shared<DeclTypes>();
   std::vector<SchemaRuleError> errors_;
   std::uint64_t total_ = 0;
@@ -207,7 +208,7 @@ bool SchemaRules::Visit(Scope& scope, const std::string& field, std::optional<st
   }
   const auto& in_items = node.list_type() != ListType::kMap ? forbidden : uncorrelatable;
   malformed |= VisitChild(scope, node.items(), "", field + ".items", in_items);
-  malformed |= CheckTexts(node, field);
+  malformed = skip_ ? skip_(field) : CheckTexts(node, field) || malformed;
   if (node.rule_count() == 0) return malformed;
   if (!malformed) {
     CheckRules(scope, field, uncorrelatable);
@@ -322,8 +323,9 @@ void SchemaRules::Observe(const std::string& field, std::uint64_t cost) {
   if (expensive_.size() > kReportedMax) expensive_.pop_back();
 }
 
-// Tokens of a field path: '.', '[', ']', a quoted text, or the text up to the next delimiter.
-std::optional<std::string_view> NextPathToken(std::string_view& rest) {
+}  // namespace
+
+std::optional<std::string_view> NextFieldPathToken(std::string_view& rest) {
   if (rest.empty()) return std::nullopt;
   std::size_t end = rest.size();
   if (rest[0] == '\'') {
@@ -341,7 +343,7 @@ std::optional<std::string_view> NextPathToken(std::string_view& rest) {
   return token;
 }
 
-std::optional<std::string> UnescapeQuoted(std::string_view text) {
+std::optional<std::string> UnescapeSingleQuoted(std::string_view text) {
   static constexpr std::string_view kLetters = "abfnrtv'\\";
   static constexpr std::string_view kValues = "\a\b\f\n\r\t\v'\\";
   std::string out;
@@ -357,8 +359,6 @@ std::optional<std::string> UnescapeQuoted(std::string_view text) {
   return out;
 }
 
-}  // namespace
-
 std::optional<std::string> ValidFieldPath(Node node, std::string_view path) {
   std::string out;
   const auto append = [&](std::string_view name) {
@@ -373,15 +373,15 @@ std::optional<std::string> ValidFieldPath(Node node, std::string_view path) {
     node = node.additional_properties();
     return true;
   };
-  while (const auto token = NextPathToken(path)) {
-    const auto name = NextPathToken(path);
+  while (const auto token = NextFieldPathToken(path)) {
+    const auto name = NextFieldPathToken(path);
     if (!name) return std::nullopt;
     if (*token == ".") {
       if (!append(*name)) return std::nullopt;
     } else if (*token == "[") {
       if (name->size() < 2 || name->front() != '\'' || name->back() != '\'') return std::nullopt;
-      const auto key = UnescapeQuoted(name->substr(1, name->size() - 2));
-      if (!key || !append(*key) || NextPathToken(path) != "]") return std::nullopt;
+      const auto key = UnescapeSingleQuoted(name->substr(1, name->size() - 2));
+      if (!key || !append(*key) || NextFieldPathToken(path) != "]") return std::nullopt;
     } else {
       return std::nullopt;
     }
@@ -411,8 +411,9 @@ NodeRules CompileNodeRules(Node node, const DeclType& type, std::shared_ptr<cons
 }
 
 std::vector<SchemaRuleError> ValidateSchemaRules(Node root, std::string_view schema_path, ExpressionMode mode,
-                                                 const Instantiate& instantiate, const ObserveRules& observe) {
-  return SchemaRules(schema_path, mode, instantiate, observe).Run(root);
+                                                 const Instantiate& instantiate, const ObserveRules& observe,
+                                                 const SkipRules& skip) {
+  return SchemaRules(schema_path, mode, instantiate, observe, skip).Run(root);
 }
 
 }  // namespace keelson::cel

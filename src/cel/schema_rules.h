@@ -62,10 +62,21 @@ struct SchemaRuleError {
 using ObserveRules = std::function<void(schema::structural::Node, std::string_view field,
                                         std::optional<std::uint64_t> cardinality, const NodeRules&)>;
 
-// Errors of all rules of a schema. Paths are relative to `openAPIV3Schema`, which is `schema_path` in texts.
+// True for a node (by its `SchemaRuleError::field`) whose rules must not be compiled because the schema has errors at
+// that node or below it.
+using SkipRules = std::function<bool(std::string_view field)>;
+
+// Errors of all rules of a schema. Paths are relative to `openAPIV3Schema`, which is `schema_path` in texts. With
+// `skip` the caller has checked the texts of the rules itself; without it they are checked here, and a malformed text
+// keeps the rules at and above its node from being compiled.
 std::vector<SchemaRuleError> ValidateSchemaRules(schema::structural::Node root, std::string_view schema_path,
                                                  ExpressionMode mode, const Instantiate& instantiate,
-                                                 const ObserveRules& observe = {});
+                                                 const ObserveRules& observe = {}, const SkipRules& skip = {});
+
+// Takes the next token of a field path off `rest`: '.', '[', ']', a single-quoted text, or the text up to one of these.
+std::optional<std::string_view> NextFieldPathToken(std::string_view& rest);
+// The text between single quotes without its escapes; nothing where an escape is unknown.
+std::optional<std::string> UnescapeSingleQuoted(std::string_view text);
 
 // The normalised form of a rule's fieldPath, or nothing where it leads to no field of the schema.
 std::optional<std::string> ValidFieldPath(schema::structural::Node node, std::string_view path);

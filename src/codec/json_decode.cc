@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/strings.h"
+#include "codec/base64.h"
 #include "codec/json.h"
 #include "codec/json_frame.h"
 #include "codec/json_tokens.h"
@@ -466,6 +467,7 @@ class Reader : JSONTokens {
       if (!Literal("null", 4)) return false;
       return Fatal("time: invalid duration \"\"");  // Go parses the empty string then.
     }
+    if (*at_ == '[' && bytes) return ReadByteArray(out);
     if (*at_ != '"') return bytes ? Mismatch(type) : Mismatch(Type{Kind::kString}, true);
     ++at_;
     if (!String(text)) return false;
@@ -481,6 +483,35 @@ class Reader : JSONTokens {
       default:
         return CanonicalDuration(arena_, text, out, error) || Fatal(error);
     }
+  }
+
+  // encoding/json also takes an array of numbers for a []byte.
+  bool ReadByteArray(Value& out) {
+    Value numbers;
+    const bool read = Items(numbers, [&](Value& number) {
+      if (*at_ == 'n') {
+        number = Value(0);
+        return Literal("null", 4);
+      }
+      std::string what = Describe();
+      if (what != "number") return Skip() && TypeError(what, "uint8", nullptr);
+      std::string_view text;
+      bool integer = false;
+      if (!Number(text, integer)) return false;
+      unsigned value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (!integer || error != std::errc() || value > 255)
+        return TypeError("number " + std::string(text), "uint8", nullptr);
+      number = Value(static_cast<std::int64_t>(value));
+      return true;
+    });
+    if (!read) return false;
+    std::string bytes;
+    for (const Value& number : numbers.items()) bytes.push_back(static_cast<char>(number.as_int()));
+    std::string text(Base64Size(bytes.size()), '\0');
+    WriteBase64(bytes.data(), bytes.size(), text.data());
+    out = Value::String(arena_, text);
+    return true;
   }
 
   // Any value is taken as text, as Quantity.UnmarshalJSON does.

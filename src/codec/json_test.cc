@@ -106,6 +106,17 @@ TEST(JSON, TypeErrorsEqualGo) {
   }
 }
 
+TEST(JSON, BytesAreTakenAsAnArrayOfNumbersToo) {
+  const auto decoded = [](const char* data) {
+    return Reencode(R"({"data":{"a":)" + std::string(data) + "}}", Kind("", "v1", "Secret"));
+  };
+  EXPECT_EQ(decoded("[104, 105, null]"), R"({"metadata":{},"data":{"a":"aGkA"}})");
+  EXPECT_EQ(decoded("[]"), R"({"metadata":{},"data":{"a":""}})");
+  EXPECT_EQ(decoded(R"(["x"])"), "error: json: cannot unmarshal string into Go struct field Secret.data of type uint8");
+  EXPECT_EQ(decoded("[256]"),
+            "error: json: cannot unmarshal number 256 into Go struct field Secret.data of type uint8");
+}
+
 TEST(JSON, SyntaxErrorsEqualGo) {
   struct Case {
     const char* text;

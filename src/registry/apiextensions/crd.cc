@@ -32,11 +32,13 @@ constexpr std::string_view kStringFormats[] = {
     "rgbcolor",     "byte",  "password", "date",     "duration", "datetime", "k8sshortname", "k8slongname"};
 
 const HubTypes& Types() {
-  // Schemas are hoisted before they could be shown here, or left out.
   static const HubTypes types(
-      "CustomResourceDefinitionVersion Name:string Served:bool Storage:bool Deprecated:bool DeprecationWarning:*string "
-      "Schema=-:*string "
-      "Subresources=-:*string AdditionalPrinterColumns=-:*string SelectableFields=-:*string\n");
+      "Version Name:string Served:bool Storage:bool Deprecated:bool DeprecationWarning:*string\n"
+      "Subresources Status:*SubresourceStatus Scale:*SubresourceScale\n"
+      "SubresourceStatus\n"
+      "SubresourceScale SpecReplicasPath:string StatusReplicasPath:string LabelSelectorPath:*string\n"
+      "Column Name:string Type:string Format:string Description:string Priority:int JSONPath=jsonPath:string\n"
+      "Selectable JSONPath=jsonPath:string\n");
   return types;
 }
 
@@ -86,14 +88,46 @@ Hoisted HoistedParts(const Value& versions) {
   Hoisted hoisted;
   const Value first = versions[std::size_t{0}];
   for (const Value& version : versions.items()) {
-    hoisted.schema = hoisted.schema && SemanticEqual(version["schema"], first["schema"]) &&
-                     version["schema"].is_null() == first["schema"].is_null();
+    hoisted.schema = hoisted.schema && version["schema"].is_null() == first["schema"].is_null() &&
+                     crd::EqualSchemas(version["schema"]["openAPIV3Schema"], first["schema"]["openAPIV3Schema"]);
     hoisted.subresources = hoisted.subresources && version["subresources"] == first["subresources"];
     hoisted.columns =
         hoisted.columns && SemanticEqual(version["additionalPrinterColumns"], first["additionalPrinterColumns"]);
     hoisted.selectable = hoisted.selectable && SemanticEqual(version["selectableFields"], first["selectableFields"]);
   }
   return hoisted;
+}
+
+std::string ListJSON(const Value& list, std::string_view type) {
+  if (list.empty()) return "null";
+  std::string out = "[";
+  for (const Value& item : list.items()) out += (out.size() > 1 ? "," : "") + Types().JSON(item, type);
+  return out + "]";
+}
+
+// spec.versions as JSON of upstream's internal type, which errors show: hoisted parts are no longer in the versions.
+std::string InternalVersionsJSON(const Value& versions, const Hoisted& hoisted) {
+  if (versions.is_null()) return "null";
+  std::string out = "[";
+  for (const Value& version : versions.items()) {
+    std::string one = Types().JSON(version, "Version");
+    one.pop_back();
+    one += ",\"Schema\":";
+    if (hoisted.schema || version["schema"].is_null()) {
+      one += "null";
+    } else {
+      const Value schema = version["schema"]["openAPIV3Schema"];
+      one += "{\"OpenAPIV3Schema\":" + (schema.is_map() ? crd::InternalSchemaJSON(schema) : "null") + "}";
+    }
+    const bool subresources = !hoisted.subresources && !version["subresources"].is_null();
+    one += ",\"Subresources\":" + (subresources ? Types().JSON(version["subresources"], "Subresources") : "null");
+    one += ",\"AdditionalPrinterColumns\":" +
+           (hoisted.columns ? "null" : ListJSON(version["additionalPrinterColumns"], "Column"));
+    one +=
+        ",\"SelectableFields\":" + (hoisted.selectable ? "null" : ListJSON(version["selectableFields"], "Selectable"));
+    out += (out.size() > 1 ? "," : "") + one + "}";
+  }
+  return out + "]";
 }
 
 struct Options {
@@ -164,7 +198,11 @@ void ValidateColumns(const Value& columns, const FieldPath& path, FieldErrors& e
   }
 }
 
-void ValidateSelectableFields(const Value& fields, const Value& schema, const FieldPath& path, FieldErrors& errors) {
+// `parent` is the path of the version, or of spec where the fields are hoisted.
+void ValidateSelectableFields(const Value& fields, const Value& schema, const FieldPath& parent, FieldErrors& errors) {
+  if (const std::string problem = crd::UnsupportedField(schema); !problem.empty())
+    errors.push_back(Invalid(parent.Child("schema.openAPIV3Schema"), "", problem));
+  const FieldPath path = parent.Child("selectableFields");
   std::set<std::string_view> unique;
   std::int64_t index = 0;
   for (const Value& field : fields.items()) {
@@ -197,19 +235,18 @@ void ValidateDeprecationWarning(const Value& version, const FieldPath& path, Fie
   if (warning.is_null()) return;
   const FieldPath at = path.Child("deprecationWarning");
   const std::string_view text = warning.as_string();
-  if (!version["deprecated"].as_bool()) {
-    errors.push_back(Invalid(at, text, "can only be set for deprecated versions"));
-    return;
-  }
-  if (text.size() > kDeprecationWarningBytesMax) errors.push_back(Invalid(at, text, "must be <= 256 characters long"));
-  if (text.empty()) errors.push_back(Invalid(at, text, "must not be an empty string"));
+  // The field is a pointer upstream, so that errors show it as JSON.
+  const auto invalid = [&](std::string_view detail) {
+    errors.push_back(InvalidRendered(at, object::ToJSON(warning), detail));
+  };
+  if (!version["deprecated"].as_bool()) return invalid("can only be set for deprecated versions");
+  if (text.size() > kDeprecationWarningBytesMax) invalid("must be <= 256 characters long");
+  if (text.empty()) invalid("must not be an empty string");
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte >= 0x20 && byte != 0x7f) continue;
-    // Shown as JSON: the field is a pointer upstream.
-    errors.push_back(InvalidRendered(
-        at, object::ToJSON(warning),
-        "must only contain printable UTF-8 characters; non-printable character found at index " + std::to_string(i)));
+    invalid("must only contain printable UTF-8 characters; non-printable character found at index " +
+            std::to_string(i));
     break;
   }
 }
@@ -234,7 +271,7 @@ void ValidateVersion(const Call& call, const Value& version, const Hoisted& hois
     if (hoisted.schema || !schema.is_map()) {
       errors.push_back(Invalid(at, "", "may only be set when `version.schema.openAPIV3Schema` is not included"));
     } else {
-      ValidateSelectableFields(version["selectableFields"], schema, at, errors);
+      ValidateSelectableFields(version["selectableFields"], schema, path, errors);
     }
   }
 }
@@ -327,7 +364,7 @@ void ValidateHoisted(const Call& call, const Value& versions, const Hoisted& hoi
     if (!hoisted.schema || first["schema"].is_null()) {
       errors.push_back(Invalid(at, "", "may only be set when validations.schema is included"));
     } else {
-      ValidateSelectableFields(first["selectableFields"], schema, at, errors);
+      ValidateSelectableFields(first["selectableFields"], schema, path, errors);
     }
   }
 }
@@ -381,11 +418,7 @@ void ValidateSpec(const Call& call, const Value& spec, const Options& options, F
     ValidateVersion(call, version, hoisted, versions_path.Index(index++), errors);
   }
   const auto invalid_versions = [&](std::string_view detail) {
-    std::string shown = "[";
-    for (const Value& version : versions.items()) {
-      shown += (shown.size() > 1 ? "," : "") + Types().JSON(version, "CustomResourceDefinitionVersion");
-    }
-    errors.push_back(InvalidRendered(versions_path, versions.is_null() ? "null" : shown + "]", detail));
+    errors.push_back(InvalidRendered(versions_path, InternalVersionsJSON(versions, hoisted), detail));
   };
   if (!unique) invalid_versions("must contain unique version names");
   if (storage != 1) invalid_versions("must have exactly one version marked as storage version");

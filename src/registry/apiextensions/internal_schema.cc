@@ -21,6 +21,7 @@ enum class Shape : std::uint8_t {
   kSchemaMap,
   kItems,
   kOrBool,
+  kDocs,
   kRules
 };
 
@@ -66,7 +67,7 @@ constexpr Field kFields[] = {
     {"Dependencies", "dependencies", Shape::kPointer},
     {"AdditionalItems", "additionalItems", Shape::kOrBool},
     {"Definitions", "definitions", Shape::kSchemaMap},
-    {"ExternalDocs", "externalDocs", Shape::kPointer},
+    {"ExternalDocs", "externalDocs", Shape::kDocs},
     {"Example", "example", Shape::kPointer},
     {"XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", Shape::kPointer},
     {"XEmbeddedResource", "x-kubernetes-embedded-resource", Shape::kBool},
@@ -76,6 +77,29 @@ constexpr Field kFields[] = {
     {"XMapType", "x-kubernetes-map-type", Shape::kPointer},
     {"XValidations", "x-kubernetes-validations", Shape::kRules},
 };
+
+// A JSON value of the schema (default, enum, example), with the members of every map sorted by key.
+void AppendSortedJSON(const Value& value, std::string& out) {
+  if (value.is_map()) {
+    out += '{';
+    for (const auto& member : Sorted(value)) {
+      if (out.back() != '{') out += ',';
+      AppendJSONString(out, member.key);
+      out += ':';
+      AppendSortedJSON(member.value, out);
+    }
+    out += '}';
+  } else if (value.is_list()) {
+    out += '[';
+    for (const Value& item : value.items()) {
+      if (out.back() != '[') out += ',';
+      AppendSortedJSON(item, out);
+    }
+    out += ']';
+  } else {
+    AppendJSON(out, value);
+  }
+}
 
 void AppendSchema(const Value& schema, int depth, std::string& out);
 
@@ -92,10 +116,8 @@ void AppendSchemas(const Value& list, int depth, std::string& out) {
 
 // By key, as Go writes maps.
 void AppendSchemaMap(const Value& map, int depth, std::string& out) {
-  std::vector<object::Member> sorted(map.members().begin(), map.members().end());
-  std::ranges::sort(sorted, {}, &object::Member::key);
   out += '{';
-  for (const object::Member& member : sorted) {
+  for (const object::Member& member : Sorted(map)) {
     if (out.back() != '{') out += ',';
     AppendJSONString(out, member.key);
     out += ':';
@@ -165,10 +187,17 @@ void AppendField(const Value& value, Shape shape, int depth, std::string& out) {
       }
       out += '}';
       return;
+    case Shape::kDocs:
+      out += "{\"Description\":";
+      AppendJSONString(out, value["description"].as_string());
+      out += ",\"URL\":";
+      AppendJSONString(out, value["url"].as_string());
+      out += '}';
+      return;
     case Shape::kRules:
       return AppendRules(value, out);
     default:
-      return AppendJSON(out, value);
+      return AppendSortedJSON(value, out);
   }
 }
 
@@ -184,6 +213,69 @@ void AppendSchema(const Value& schema, int depth, std::string& out) {
 }
 
 }  // namespace
+
+std::vector<object::Member> Sorted(const Value& map) {
+  std::vector<object::Member> members(map.members().begin(), map.members().end());
+  std::ranges::sort(members, {}, &object::Member::key);
+  return members;
+}
+
+bool IsSet(const Value& schema, std::string_view key) {
+  const auto* field = std::ranges::find(kFields, key, &Field::key);
+  const Value value = schema[key];
+  if (field == std::end(kFields) || value.is_null()) return false;
+  if (field->shape == Shape::kText) return !value.as_string().empty();
+  return field->shape != Shape::kBool || value.as_bool();
+}
+
+std::vector<std::string_view> SetFields(const Value& schema) {
+  std::vector<std::string_view> set;
+  for (const Field& field : kFields) {
+    if (IsSet(schema, field.key)) set.push_back(field.key);
+  }
+  return set;
+}
+
+std::string InternalItemsJSON(const Value& items) {
+  std::string out;
+  AppendField(items, Shape::kItems, 0, out);
+  return out;
+}
+
+bool EqualFields(const Value& one, const Value& other, Shape shape, int depth);
+
+bool EqualSchemasAt(const Value& one, const Value& other, int depth) {
+  if (!one.is_map() || !other.is_map() || depth > kSchemaDepthMax) return one.is_map() == other.is_map();
+  return std::ranges::all_of(kFields, [&](const Field& field) {
+    return EqualFields(one[field.key], other[field.key], field.shape, depth + 1);
+  });
+}
+
+bool EqualFields(const Value& one, const Value& other, Shape shape, int depth) {
+  const bool schemas = shape == Shape::kSchemas || (one.is_list() && other.is_list() && shape == Shape::kItems);
+  if (shape == Shape::kText) return one.as_string() == other.as_string();
+  if (shape == Shape::kBool) return one.as_bool() == other.as_bool();
+  if (schemas || shape == Shape::kSchemaMap || shape == Shape::kList || shape == Shape::kRules) {
+    if (one.size() != other.size()) return false;
+    if (one.empty()) return true;
+  }
+  if (schemas) {
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      if (!EqualSchemasAt(one[i], other[i], depth)) return false;
+    }
+    return true;
+  }
+  if (shape == Shape::kSchemaMap) {
+    return std::ranges::all_of(one.members(), [&](const object::Member& member) {
+      return other.Has(member.key) && EqualSchemasAt(member.value, other[member.key], depth);
+    });
+  }
+  const bool nested = shape == Shape::kSchema || shape == Shape::kItems || shape == Shape::kOrBool;
+  if (nested && one.is_map() && other.is_map()) return EqualSchemasAt(one, other, depth);
+  return one == other;
+}
+
+bool EqualSchemas(const Value& one, const Value& other) { return EqualSchemasAt(one, other, 0); }
 
 std::string InternalSchemaJSON(const Value& schema) {
   std::string out;

@@ -1,7 +1,10 @@
 #include "registry/apiextensions/schema_rules.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/strings.h"
@@ -50,12 +53,6 @@ constexpr std::string_view kAllowedAtRootText =
     "MaxItems MinItems UniqueItems "
     "MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]";
 
-std::vector<object::Member> Sorted(const Value& map) {
-  std::vector<object::Member> members(map.members().begin(), map.members().end());
-  std::ranges::sort(members, {}, &object::Member::key);
-  return members;
-}
-
 bool HasLineBreak(std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; }
 
 // Context that a part of the schema inherits.
@@ -63,7 +60,8 @@ struct Context {
   bool is_root = false;
   bool inside_metadata = false;
   std::string forbidden_defaults;  // why defaults are forbidden here; "" if allowed
-  bool rule_texts = true;          // rules are checked here; false: they are compiled, with all their checks
+  // Receives the paths of nodes that have rules and no schema error at or below them. May be null.
+  std::unordered_set<std::string>* sound = nullptr;
   int depth = 0;
 };
 
@@ -99,7 +97,8 @@ void ValidateListMap(const Value& schema, const FieldPath& path, FieldErrors& er
   if (keys.empty()) errors.push_back(Required(keys_path, "must not be empty if x-kubernetes-list-type is map"));
   if (items.is_null()) errors.push_back(Required(items_path, "must have a schema if x-kubernetes-list-type is map"));
   if (items.is_list())
-    errors.push_back(Invalid(items_path, items, "must only have a single schema if x-kubernetes-list-type is map"));
+    errors.push_back(InvalidRendered(items_path, InternalItemsJSON(items),
+                                     "must only have a single schema if x-kubernetes-list-type is map"));
   if (!items.is_map()) return;
   const std::string_view type = items["type"].as_string();
   if (type != "object") {
@@ -195,13 +194,53 @@ void ValidateTopology(const Value& schema, const FieldPath& path, FieldErrors& e
   ValidateKeysOfSetsAndMaps(schema, path, errors);
 }
 
+// The error of NewStructural for this node alone, "" where there is none. Most of these fields have an error of their
+// own, so this text is shown only where there is no other.
+std::string OwnUnsupportedField(const Value& schema) {
+  const auto unsupported = [](std::string_view field) {
+    return "OpenAPIV3Schema '" + std::string(field) + "' is not supported";
+  };
+  if (!schema["id"].as_string().empty()) return unsupported("id");
+  if (!schema["$schema"].as_string().empty()) return unsupported("schema");
+  if (!schema["$ref"].as_string().empty()) return unsupported("$ref");
+  for (const std::string_view field : {"patternProperties", "dependencies"}) {
+    if (!schema[field].empty()) return unsupported(field);
+  }
+  if (!schema["additionalItems"].is_null()) return unsupported("additionalItems");
+  if (!schema["definitions"].empty()) return unsupported("definitions");
+  if (const Value preserve = schema["x-kubernetes-preserve-unknown-fields"]; preserve.is_bool() && !preserve.as_bool())
+    return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
+  if (schema["items"].is_list() && !schema["items"].empty())
+    return "OpenAPIV3Schema 'items' must be a schema, but is an array";
+  return {};
+}
+
+// The error of NewStructural for a whole schema.
+std::string UnsupportedFieldBelow(const Value& schema, int depth) {
+  if (!schema.is_map() || depth >= kSchemaDepthMax) return {};
+  std::string found = OwnUnsupportedField(schema);
+  if (found.empty()) found = UnsupportedFieldBelow(schema["not"], depth + 1);
+  for (const std::string_view field : {"allOf", "anyOf", "oneOf"}) {
+    for (const Value& item : schema[field].items()) {
+      if (found.empty()) found = UnsupportedFieldBelow(item, depth + 1);
+    }
+  }
+  if (found.empty()) found = UnsupportedFieldBelow(schema["items"], depth + 1);
+  for (const auto& member : Sorted(schema["properties"])) {
+    if (found.empty()) found = UnsupportedFieldBelow(member.value, depth + 1);
+  }
+  return found.empty() ? UnsupportedFieldBelow(schema["additionalProperties"], depth + 1) : found;
+}
+
 void ValidateReason(const Value& rule, const FieldPath& at, FieldErrors& errors) {
   CheckOneOf(rule["reason"].as_string(),
              {"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"},
              at.Child("reason"), errors);
 }
 
-void ValidateRuleText(const Value& rule, const Value& schema, const FieldPath& at, FieldErrors& errors) {
+// `structural`: NewStructural makes a schema of this node.
+void ValidateRuleText(const Value& rule, const Value& schema, bool structural, const FieldPath& at,
+                      FieldErrors& errors) {
   const std::string_view text = base::Trim(rule["rule"].as_string());
   const std::string_view message = rule["message"].as_string();
   const std::string_view trimmed = base::Trim(message);
@@ -225,21 +264,28 @@ void ValidateRuleText(const Value& rule, const Value& schema, const FieldPath& a
     errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must be non-empty if specified"));
   if (HasLineBreak(field_path))
     errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must not contain line breaks"));
-  if (!FollowFieldPath(field_path, schema, true).problem.empty())
+  // pathValid: every path is valid where no structural schema can be made.
+  if (structural && !FollowFieldPath(field_path, schema, true).problem.empty())
     errors.push_back(Invalid(at.Child("fieldPath"), field_path, "must be a valid path"));
 }
 
-void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors);
+// Whether NewStructural makes a schema of the node, as for the functions below.
+bool ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors);
 
-void ValidateList(const Value& list, Context context, const FieldPath& path, FieldErrors& errors) {
-  context.is_root = false;
+bool ValidateList(const Value& list, const Context& context, const FieldPath& path, FieldErrors& errors) {
+  bool structural = true;
   std::int64_t index = 0;
-  for (const Value& item : list.items()) ValidateNode(item, context, path.Index(index++), errors);
+  for (const Value& item : list.items())
+    structural = ValidateNode(item, context, path.Index(index++), errors) && structural;
+  return structural;
 }
 
-void ValidateChildren(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors) {
+bool ValidateChildren(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors) {
   Context child = context;
   child.is_root = false;
+  Context nested = child;  // inside combinations rules are not compiled
+  nested.sound = nullptr;
+  bool structural = true;
   if (const Value additional = schema["additionalProperties"]; !additional.is_null()) {
     const FieldPath at = path.Child("additionalProperties");
     if (!schema["properties"].empty() && (additional.is_map() || !additional.as_bool())) {
@@ -247,7 +293,7 @@ void ValidateChildren(const Value& schema, const Context& context, const FieldPa
     }
     Context inside = child;
     if (context.inside_metadata) inside.forbidden_defaults = "inside additionalProperties applying to object metadata";
-    if (additional.is_map()) ValidateNode(additional, inside, at, errors);
+    if (additional.is_map()) structural = ValidateNode(additional, inside, at, errors);
   }
   const FieldPath properties = path.Child("properties");
   for (const auto& member : Sorted(schema["properties"])) {
@@ -257,29 +303,31 @@ void ValidateChildren(const Value& schema, const Context& context, const FieldPa
       inside.inside_metadata = true;
       if (context.is_root) inside.forbidden_defaults = "in top-level " + std::string(member.key);
     }
-    ValidateNode(member.value, inside, properties.Key(member.key), errors);
+    structural = ValidateNode(member.value, inside, properties.Key(member.key), errors) && structural;
   }
-  if (!schema["not"].is_null()) ValidateNode(schema["not"], child, path.Child("not"), errors);
+  structural = ValidateNode(schema["not"], nested, path.Child("not"), errors) && structural;
   for (const std::string_view field : {"allOf", "oneOf", "anyOf"})
-    ValidateList(schema[field], child, path.Child(field), errors);
+    structural = ValidateList(schema[field], nested, path.Child(field), errors) && structural;
   const FieldPath definitions = path.Child("definitions");
   for (const auto& member : Sorted(schema["definitions"]))
-    ValidateNode(member.value, child, definitions.Key(member.key), errors);
+    ValidateNode(member.value, nested, definitions.Key(member.key), errors);
   const Value items = schema["items"];
-  if (items.is_map()) ValidateNode(items, child, path.Child("items"), errors);
+  if (items.is_map()) structural = ValidateNode(items, child, path.Child("items"), errors) && structural;
   if (items.is_list()) ValidateList(items, child, path.Child("items"), errors);
   const FieldPath dependencies = path.Child("dependencies");
   for (const auto& member : Sorted(schema["dependencies"])) {
-    if (member.value.is_map()) ValidateNode(member.value, child, dependencies.Key(member.key), errors);
+    if (member.value.is_map()) ValidateNode(member.value, nested, dependencies.Key(member.key), errors);
   }
+  return structural;
 }
 
-void ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors) {
-  if (!schema.is_map()) return;
+bool ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors) {
+  if (!schema.is_map()) return true;
   if (context.depth >= kSchemaDepthMax) {
     errors.push_back(Forbidden(path, "must not be nested deeper than 256 levels"));
-    return;
+    return true;
   }
+  const std::size_t before = errors.size();
   ValidateStandard(schema, context, path, errors);
   if (schema["uniqueItems"].as_bool()) {
     errors.push_back(Forbidden(path.Child("uniqueItems"),
@@ -287,26 +335,43 @@ void ValidateNode(const Value& schema, const Context& context, const FieldPath& 
   }
   Context inside = context;
   ++inside.depth;
-  ValidateChildren(schema, inside, path, errors);
+  const bool structural = ValidateChildren(schema, inside, path, errors) && OwnUnsupportedField(schema).empty();
   ValidateTopology(schema, path, errors);
   const FieldPath rules_path = path.Child("x-kubernetes-validations");
   std::int64_t index = 0;
   for (const Value& rule : schema["x-kubernetes-validations"].items()) {
-    const FieldPath at = rules_path.Index(index++);
-    if (context.rule_texts) {
-      ValidateRuleText(rule, schema, at, errors);
-    } else if (rule["reason"].is_string() && rule["reason"].as_string().empty()) {
-      ValidateReason(rule, at, errors);  // a compiled schema does not distinguish "" from absent
-    }
+    ValidateRuleText(rule, schema, structural, rules_path.Index(index++), errors);
   }
+  if (context.sound != nullptr && index > 0 && errors.size() == before) context.sound->insert(path.ToString());
+  return structural;
 }
 
 // ---- Defaults
 
 namespace structural = validation::structural;
 
-void ValidateDefault(base::Arena& arena, const Value& value, structural::Node node, bool embedded, const FieldPath& at,
-                     FieldErrors& errors) {
+std::string_view OpenAPITypeOf(const Value& value) {
+  if (value.is_map()) return "object";
+  if (value.is_list()) return "array";
+  if (value.is_string()) return "string";
+  if (value.is_bool()) return "boolean";
+  return value.is_int() ? "integer" : "number";
+}
+
+// The value of a default by its schema. No value is of a type that OpenAPI does not have, which compiled schemas do not
+// keep.
+void ValidateDefaultType(base::Arena& arena, const Value& value, const Value& schema, structural::Node node,
+                         const FieldPath& at, FieldErrors& errors) {
+  const std::string type(schema["type"].as_string());
+  if (type.empty() || node.type() != schema::structural::NodeType::kNone)
+    return structural::ValidateDefaultValue(arena, value, node, at, errors);
+  const std::string_view got = OpenAPITypeOf(value);
+  errors.push_back(
+      validation::TypeInvalid(at, Value(got), " in body must be of type " + type + ": " + base::GoQuote(got)));
+}
+
+void ValidateDefault(base::Arena& arena, const Value& value, const Value& schema, structural::Node node, bool embedded,
+                     const FieldPath& at, FieldErrors& errors) {
   const Value pruned = value.Clone(arena);
   structural::Prune(arena, pruned, node, embedded, nullptr);
   if (!(pruned == value)) errors.push_back(Invalid(at, value, "must not have unknown fields"));
@@ -317,7 +382,7 @@ void ValidateDefault(base::Arena& arena, const Value& value, structural::Node no
   }
   const std::size_t before = errors.size();
   structural::ValidateEmbedded(arena, value, node, embedded, at, errors);
-  if (errors.size() == before) structural::ValidateDefaultValue(arena, value, node, at, errors);
+  if (errors.size() == before) ValidateDefaultType(arena, value, schema, node, at, errors);
 }
 
 // A default must satisfy the rules of its own schema, as an update of itself and as a new value.
@@ -330,6 +395,11 @@ void ValidateDefaultRules(base::Arena& arena, const Value& value, const Value& s
   whole.EnsureMap(arena, "properties").Set(arena, kField, schema);
   auto built = pool.Build(whole);
   if (!built.ok()) return;
+  if (!cel::DeclTypes().Convert(built->get()->root().Property(kField), false)) {
+    errors.push_back(
+        Invalid(at, "", "rule compiler initialization error: failed to convert to declType for CEL validation rules"));
+    return;
+  }
   const auto rules = structural::RuleValidator::New(*built);
   if (!rules) return;
   Value object = Value::Map(arena);
@@ -343,35 +413,88 @@ void ValidateDefaultRules(base::Arena& arena, const Value& value, const Value& s
   }
 }
 
-// Defaults must be valid by their schema, and pruned. `node` is the same place of the compiled schema as
-// `schema`; `embedded`: its apiVersion, kind and metadata are those of a resource.
+// The resource that surrounds a default inside apiVersion, kind or metadata: the steps from the resource down to the
+// place of the default (SurroundingObjectFunc upstream).
+struct Surrounding {
+  structural::Node root;                // schema of the resource
+  std::vector<std::string_view> steps;  // names of properties; "" for an item of a list
+
+  Value Around(base::Arena& arena, const Value& value) const {
+    Value inner = value;
+    for (const std::string_view step : std::views::reverse(steps)) {
+      Value outer = step.empty() ? Value::List(arena) : Value::Map(arena);
+      if (step.empty()) {
+        outer.Append(arena, inner);
+      } else {
+        outer.Set(arena, step, inner);
+      }
+      inner = outer;
+    }
+    for (const auto& [field, text] : {std::pair("apiVersion", "validation/v1"), std::pair("kind", "Validation")}) {
+      if (!inner.Has(field)) inner.Set(arena, field, text);
+    }
+    return inner;
+  }
+};
+
+// A default inside apiVersion, kind or metadata must give a resource with valid metadata.
+void ValidateMetadataDefault(base::Arena& arena, const Value& value, const Value& schema, structural::Node node,
+                             const Surrounding& surrounding, const FieldPath& at, FieldErrors& errors) {
+  const Value resource = surrounding.Around(arena, value.Clone(arena));
+  FieldErrors found;
+  if (auto malformed =
+          structural::CoerceEmbedded(arena, resource, surrounding.root, true, false, FieldPath(), nullptr)) {
+    found.push_back(*std::move(malformed));
+  } else {
+    structural::ValidateEmbedded(arena, resource, surrounding.root, true, FieldPath(), found);
+  }
+  if (found.empty()) return ValidateDefaultType(arena, value, schema, node, at, errors);
+  std::string texts = found[0].ToString();
+  for (std::size_t i = 1; i < found.size(); ++i) texts += ", " + found[i].ToString();
+  errors.push_back(
+      Invalid(at, value, "must result in valid metadata: " + (found.size() == 1 ? texts : "[" + texts + "]")));
+}
+
+// Defaults must be valid by the schema they are part of, and pruned. `node` is the same place of the compiled schema as
+// `schema`; `surrounding` is not null inside apiVersion, kind or metadata of a resource.
 void ValidateDefaults(base::Arena& arena, const Value& schema, structural::Node node, schema::structural::Pool& pool,
-                      bool root, bool inside_metadata, const FieldPath& path, FieldErrors& errors) {
+                      bool root, Surrounding surrounding, bool inside_metadata, const FieldPath& path,
+                      FieldErrors& errors) {
   if (!schema.is_map() || !node) return;
   const bool embedded = root || node.embedded_resource();
+  if (embedded) {
+    surrounding = {.root = node, .steps = {}};
+    inside_metadata = false;
+  }
   if (node.default_json()) {
     const FieldPath at = path.Child("default");
     const Value value = node.DefaultValue(arena);
     const std::size_t before = errors.size();
     if (inside_metadata) {
-      structural::ValidateDefaultValue(arena, value, node, at, errors);
+      ValidateMetadataDefault(arena, value, schema, node, surrounding, at, errors);
     } else {
-      ValidateDefault(arena, value, node, embedded, at, errors);
+      ValidateDefault(arena, value, schema, node, embedded, at, errors);
     }
     if (errors.size() == before && node.has_rules_below()) ValidateDefaultRules(arena, value, schema, pool, at, errors);
   }
-  if (schema["items"].is_map())
-    ValidateDefaults(arena, schema["items"], node.items(), pool, false, inside_metadata, path.Child("items"), errors);
+  const auto below = [&](const Value& child, structural::Node child_node, std::string_view step, bool inside,
+                         const FieldPath& at) {
+    surrounding.steps.push_back(step);
+    ValidateDefaults(arena, child, child_node, pool, false, surrounding, inside, at, errors);
+    surrounding.steps.pop_back();
+  };
+  if (schema["items"].is_map()) below(schema["items"], node.items(), "", inside_metadata, path.Child("items"));
   const FieldPath properties = path.Child("properties");
   for (const auto& member : Sorted(schema["properties"])) {
     const bool meta = embedded && OneOf(member.key, {"metadata", "apiVersion", "kind"});
-    ValidateDefaults(arena, member.value, node.Property(member.key), pool, false, inside_metadata || meta,
-                     properties.Key(member.key), errors);
+    below(member.value, node.Property(member.key), member.key, inside_metadata || meta, properties.Key(member.key));
   }
 }
 
-// Texts, types and cost of all rules.
-void ValidateRules(structural::Node root, const FieldPath& path, FieldErrors& errors) {
+// Types and cost of the rules at the nodes of `sound` (paths). Rules at or above a schema error are not compiled: their
+// errors would vanish with it.
+void ValidateRules(structural::Node root, const std::unordered_set<std::string>& sound, const FieldPath& path,
+                   FieldErrors& errors) {
   using Type = cel::SchemaRuleError::Type;
   const std::string base = path.ToString();
   const auto type_of = [](Type type) {
@@ -394,7 +517,8 @@ void ValidateRules(structural::Node root, const FieldPath& path, FieldErrors& er
     return program.ok() ? std::string() : program.error();
   };
   base::Arena arena;
-  for (auto& error : cel::ValidateSchemaRules(root, base, cel::ExpressionMode::kNew, instantiate)) {
+  const auto skip = [&](std::string_view field) { return !sound.contains(base + std::string(field)); };
+  for (auto& error : cel::ValidateSchemaRules(root, base, cel::ExpressionMode::kNew, instantiate, {}, skip)) {
     // Texts are shown as Go quotes them, not as JSON.
     if (error.value.starts_with('"')) {
       if (const auto text = object::ParseJSON(arena, error.value)) error.value = base::GoQuote(text->as_string());
@@ -403,90 +527,48 @@ void ValidateRules(structural::Node root, const FieldPath& path, FieldErrors& er
   }
 }
 
-// The error of upstream's NewStructural; the forbidden fields themselves are reported elsewhere.
-std::string UnsupportedField(const Value& schema, int depth) {
-  if (!schema.is_map() || depth >= kSchemaDepthMax) return {};
-  const auto unsupported = [](std::string_view field) {
-    return "OpenAPIV3Schema '" + std::string(field) + "' is not supported";
-  };
-  if (!schema["id"].as_string().empty()) return unsupported("id");
-  if (!schema["$schema"].as_string().empty()) return unsupported("schema");
-  if (!schema["$ref"].as_string().empty()) return unsupported("$ref");
-  for (const std::string_view field : {"patternProperties", "dependencies"}) {
-    if (!schema[field].empty()) return unsupported(field);
-  }
-  if (!schema["additionalItems"].is_null()) return unsupported("additionalItems");
-  if (!schema["definitions"].empty()) return unsupported("definitions");
-  if (schema["items"].is_list() && !schema["items"].empty())
-    return "OpenAPIV3Schema 'items' must be a schema, but is an array";
-  std::string found = UnsupportedField(schema["items"], depth + 1);
-  for (const auto& member : schema["properties"].members()) {
-    if (found.empty()) found = UnsupportedField(member.value, depth + 1);
-  }
-  if (found.empty()) found = UnsupportedField(schema["additionalProperties"], depth + 1);
-  for (const std::string_view field : {"allOf", "anyOf", "oneOf"}) {
-    for (const Value& item : schema[field].items()) {
-      if (found.empty()) found = UnsupportedField(item, depth + 1);
-    }
-  }
-  return found.empty() ? UnsupportedField(schema["not"], depth + 1) : found;
-}
-
-// Whether Go's field of this name has its zero value: lists, maps and pointers that are set count even when they are
-// empty.
-bool IsUnset(std::string_view field, const Value& value) {
-  const bool pointer = field == "$ref" || field == "x-kubernetes-preserve-unknown-fields" ||
-                       field == "x-kubernetes-list-type" || field == "x-kubernetes-map-type";
-  return value.is_null() || (!pointer && (value.is_string() || value.is_bool()) && IsZero(value));
-}
-
 }  // namespace
+
+std::string UnsupportedField(const Value& schema) { return UnsupportedFieldBelow(schema, 0); }
 
 FieldPathResult FollowFieldPath(std::string_view json_path, const Value& schema, bool allow_array_notation) {
   FieldPathResult result;
   result.schema = schema;
+  const auto fail = [&](std::string problem) {
+    result.problem = std::move(problem);
+    return result;
+  };
+  constexpr std::string_view kNoField = "does not refer to a valid field";
+  constexpr std::string_view kEnd = "unexpected end of JSON path";
   const auto step = [&](std::string_view name) {
     if (result.root.empty()) result.root = name;
-    if (!result.schema["properties"].is_null()) {
-      if (!result.schema["properties"].Has(name)) {
-        result.problem = "does not refer to a valid field";
-      } else {
-        result.schema = result.schema["properties"][name];
-      }
-    } else if (result.schema["additionalProperties"].is_map()) {
-      result.schema = result.schema["additionalProperties"];
-    } else {
-      result.problem = "does not refer to a valid field";
+    const Value properties = result.schema["properties"];
+    if (!properties.empty()) {
+      if (!properties.Has(name)) return false;
+      result.schema = properties[name];
+      return true;
     }
+    const Value additional = result.schema["additionalProperties"];
+    result.schema = additional.is_map() ? additional : Value();
+    return !additional.is_null();
   };
-  while (!json_path.empty() && result.problem.empty()) {
-    if (json_path[0] == '.') {
-      json_path.remove_prefix(1);
-      const auto end = std::min(json_path.find_first_of(".[]"), json_path.size());
-      if (end == 0) {
-        result.problem = json_path.empty() ? "unexpected end of JSON path" : "does not refer to a valid field";
-        break;
-      }
-      step(json_path.substr(0, end));
-      json_path.remove_prefix(end);
-    } else if (json_path[0] == '[') {
-      if (!allow_array_notation) {
-        result.problem = "array notation is not allowed";
-        break;
-      }
-      const auto close = json_path.find(']');
-      const std::string_view quoted = json_path.substr(1, close == std::string_view::npos ? close : close - 1);
-      if (close == std::string_view::npos) {
-        result.problem = "unexpected end of JSON path";
-      } else if (quoted.size() < 2 || quoted.front() != '\'' || quoted.back() != '\'') {
-        result.problem = "expected single quoted string but got " + std::string(quoted);
-      } else {
-        step(quoted.substr(1, quoted.size() - 2));
-        json_path.remove_prefix(close + 1);
-      }
-    } else {
-      result.problem = "expected [ or . but got: " + std::string(json_path.substr(0, json_path.find_first_of(".[]")));
+  while (const auto token = cel::NextFieldPathToken(json_path)) {
+    if (*token != "." && *token != "[") return fail("expected [ or . but got: " + std::string(*token));
+    if (*token == "[" && !allow_array_notation) return fail("array notation is not allowed");
+    const auto name = cel::NextFieldPathToken(json_path);
+    if (!name) return fail(std::string(kEnd));
+    if (*token == ".") {
+      if (!step(*name)) return fail(std::string(kNoField));
+      continue;
     }
+    if (name->size() < 2 || name->front() != '\'' || name->back() != '\'')
+      return fail("expected single quoted string but got " + std::string(*name));
+    const auto key = cel::UnescapeSingleQuoted(name->substr(1, name->size() - 2));
+    if (!key) return fail("invalid string literal: invalid single quoted string");
+    if (!step(*key)) return fail(std::string(kNoField));
+    const auto close = cel::NextFieldPathToken(json_path);
+    if (!close) return fail(std::string(kEnd));
+    if (*close != "]") return fail("expected ] but got " + std::string(*close));
   }
   return result;
 }
@@ -514,15 +596,14 @@ void ForEachSchema(const Value& schema, const std::function<void(const Value& sc
 void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const FieldPath& path, FieldErrors& errors) {
   const std::size_t before = errors.size();
   if (status) {
-    for (const auto& member : schema.members()) {
-      if (IsUnset(member.key, member.value)) continue;
-      if (member.key == "type" && member.value.as_string() != "object") {
+    for (const std::string_view field : SetFields(schema)) {
+      if (field == "type" && schema[field].as_string() != "object") {
         errors.push_back(Invalid(
-            path.Child("type"), member.value,
+            path.Child("type"), schema[field],
             "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled"));
         break;
       }
-      if (std::ranges::find(kAllowedAtRoot, member.key) == std::end(kAllowedAtRoot)) {
+      if (std::ranges::find(kAllowedAtRoot, field) == std::end(kAllowedAtRoot)) {
         errors.push_back(
             InvalidRendered(path, InternalSchemaJSON(schema),
                             "only " + std::string(kAllowedAtRootText) +
@@ -533,7 +614,7 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
   }
   if (schema["nullable"].as_bool())
     errors.push_back(Forbidden(path.Child("nullable"), "nullable cannot be true at the root"));
-  const std::string unsupported = UnsupportedField(schema, 0);
+  const std::string unsupported = UnsupportedField(schema);
   schema::structural::Pool pool;
   schema::structural::SchemaRef compiled;  // where rules can be compiled
   if (unsupported.empty()) {
@@ -541,12 +622,13 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
     ValidateStructural(schema, path, errors);
     auto built = pool.Build(schema);
     if (errors.size() == structural && built.ok()) {
-      ValidateDefaults(arena, schema, built->root(), pool, true, false, path, errors);
+      ValidateDefaults(arena, schema, built->root(), pool, true, {}, false, path, errors);
       if (errors.size() == structural) compiled = *std::move(built);
     }
   }
-  ValidateNode(schema, Context{.is_root = true, .rule_texts = !compiled}, path, errors);
-  if (compiled && compiled->root().has_rules_below()) ValidateRules(compiled->root(), path, errors);
+  std::unordered_set<std::string> sound;
+  ValidateNode(schema, Context{.is_root = true, .sound = compiled ? &sound : nullptr}, path, errors);
+  if (!sound.empty()) ValidateRules(compiled->root(), sound, path, errors);
   if (errors.size() == before && !unsupported.empty()) errors.push_back(Invalid(path, "", unsupported));
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/arena.h"
 #include "object/field_path.h"
@@ -26,8 +27,23 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
 // structural.cc: errors sorted by text.
 void ValidateStructural(const Value& schema, const FieldPath& path, FieldErrors& errors);
 
+// Members sorted by key: Go walks maps in random order and encoding/json sorts them.
+std::vector<object::Member> Sorted(const Value& map);
+
+// Whether a field of the schema differs from Go's zero value: pointers, lists and maps when they are not null (0 and []
+// are set), texts when they are not empty, flags when they are true.
+bool IsSet(const Value& schema, std::string_view key);
+// JSON names of all such fields, in the order of Go's struct.
+std::vector<std::string_view> SetFields(const Value& schema);
+
 // The schema as JSON of upstream's internal type, which errors show.
 std::string InternalSchemaJSON(const Value& schema);
+std::string InternalItemsJSON(const Value& items);  // of `items`: JSONSchemaPropsOrArray
+// Semantic.DeepEqual of two schemas, either null: empty lists and maps equal absent ones, empty schemas do not.
+bool EqualSchemas(const Value& one, const Value& other);
+
+// The error of NewStructural, "" where it makes a structural schema.
+std::string UnsupportedField(const Value& schema);
 
 // Follows a path like .spec.a or .metadata.labels['x'] through properties. The error says why it does not resolve.
 struct FieldPathResult {

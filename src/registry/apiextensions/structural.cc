@@ -18,12 +18,6 @@ using validation::Required;
 
 enum class Level { kRoot, kItem, kField };
 
-std::vector<object::Member> Sorted(const Value& map) {
-  std::vector<object::Member> members(map.members().begin(), map.members().end());
-  std::ranges::sort(members, {}, &object::Member::key);
-  return members;
-}
-
 Value ItemsSchema(const Value& schema) { return schema["items"].is_map() ? schema["items"] : Value(); }
 Value AdditionalSchema(const Value& schema) {
   return schema["additionalProperties"].is_map() ? schema["additionalProperties"] : Value();
@@ -84,6 +78,7 @@ constexpr ForbiddenField kForbiddenExtensions[] = {{"x-kubernetes-preserve-unkno
 void Forbid(const Value& nested, const ForbiddenField& field, const FieldPath& path, FieldErrors& errors) {
   const Value value = nested[field.name];
   if (field.must_be == "undefined" ? value.is_null() : IsZero(value)) return;
+  if (field.name == "additionalProperties" && value.is_bool() && !value.as_bool()) return;  // no schema upstream
   errors.push_back(Forbidden(path.Child(field.name), "must be " + std::string(field.must_be) + " to be structural"));
 }
 
@@ -113,9 +108,14 @@ void ValidateMetadata(const Value& metadata, bool check, Level level, const Fiel
   const Value properties = metadata["properties"];
   const std::size_t known = (properties.Has("name") ? 1U : 0U) + (properties.Has("generateName") ? 1U : 0U);
   bool clean = properties.size() == known;
-  for (const auto& member : metadata.members()) {
-    if (member.key == "type" || member.key == "default" || member.key == "properties" || IsZero(member.value)) continue;
-    clean = false;
+  for (const std::string_view field : SetFields(metadata)) {
+    if (field == "type" || field == "default" || field == "properties") continue;
+    const Value value = metadata[field];
+    // NewStructural makes nothing of these when they are empty, nor of a list of no schemas.
+    const bool dropped =
+        value.is_list() && value.empty() &&
+        (field == "enum" || field == "allOf" || field == "anyOf" || field == "oneOf" || field == "items");
+    clean = clean && dropped;
   }
   if (!clean) {
     errors.push_back(Forbidden(
@@ -156,7 +156,7 @@ void ValidateInvariants(const Value& schema, Level level, int depth, const Field
   const Value properties = schema["properties"];
   const FieldPath properties_path = path.Child("properties");
   const bool embedded = schema["x-kubernetes-embedded-resource"].as_bool();
-  if (type == "array" && schema["items"].is_null())
+  if (type == "array" && !schema["items"].is_map())
     errors.push_back(Required(path.Child("items"), "must be specified"));
   ValidateInvariants(ItemsSchema(schema), Level::kItem, depth + 1, path.Child("items"), errors);
   for (const auto& member : Sorted(properties))
