@@ -163,6 +163,7 @@ struct Disk::Impl {
   int countdown = 0;
   std::int64_t free = kNoLimit;
   int failing_syncs = 0;
+  bool lying = false;
   Figures figures{};
 };
 
@@ -255,6 +256,7 @@ ssize_t Disk::Impl::Write(int fd, Descriptor& of, const char* data, std::size_t 
     for (std::uint64_t page = offset / kPage; page * kPage < offset + size; ++page) file.pages[page].stuck = true;
     return Fail(EIO);
   }
+  if (lying) return written;
   for (std::uint64_t page = offset / kPage; page * kPage < offset + size; ++page) file.pages.erase(page);
   file.durable_size = std::max(file.durable_size, offset + size);
   return written;
@@ -265,6 +267,7 @@ int Disk::Impl::Sync(int fd, Descriptor& of) {
   std::lock_guard guard(mutex);
   if (Frozen()) return Fail(EIO);
   ++figures.syncs;
+  if (lying) return 0;
   if (of.directory) {
     SyncDirectory(of.path);
     return 0;
@@ -416,6 +419,7 @@ void Disk::Thaw(Loss loss, base::Random& random) {
     impl_->changes.clear();
     impl_->files.clear();  // All that is there is on the disk.
     for (const auto& grave : std::filesystem::directory_iterator(impl_->graves)) real::Unlink(grave.path().c_str());
+    impl_->lying = false;
   }
   impl_->frozen = false;
   impl_->countdown = 0;
@@ -430,6 +434,11 @@ void Disk::SetFree(std::int64_t bytes) {
 void Disk::FailSyncs(int count) {
   std::lock_guard guard(impl_->mutex);
   impl_->failing_syncs = count;
+}
+
+void Disk::Lie() {
+  std::lock_guard guard(impl_->mutex);
+  impl_->lying = true;
 }
 
 void Disk::Waits(const WaitFunction* wait) { t_wait = wait; }

@@ -38,6 +38,7 @@ class Disk {
   // Bytes that can still be written; negative: no limit.
   void SetFree(std::int64_t bytes);
   void FailSyncs(int count);  // the next ones of logs, with EIO
+  void Lie();                 // until the power fails, syncs succeed and make nothing durable
 
   // While it is set, calls of this thread that have reached the disk and are not durable yet wait, for `.log` files,
   // and so do its sleeps. Null: none does.

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_future.hpp>
 #include <filesystem>
 #include <utility>
 
+#include "async/io_pool.h"
 #include "base/failpoint.h"
+#include "kv/rocks/rocks.h"
 #include "simulation/clients.h"
 
 namespace keelson::simulation {
@@ -46,8 +50,11 @@ class Simulation {
   void Settle();
   void CheckSettled(Time since);
   std::string Unsettled();
-  Awaitable<kv::Result<kv::RangeResponse>> ReadAll();
+  static Awaitable<kv::Result<kv::RangeResponse>> ReadAll(kv::Store& store);
   void CheckStore();
+  void CheckAll(const kv::RangeResponse& all);
+  void StopServer(std::optional<Disk::Loss> loss);
+  void EndOnALyingDisk();
 
   const Time duration_;
   const std::string dir_;
@@ -62,6 +69,7 @@ class Simulation {
   ServerOptions options_;
   Time fault_mean_;
   bool checking_ = false;
+  bool ending_ = false;  // no more faults
 };
 
 std::string Fresh(const std::string& dir) {
@@ -138,6 +146,11 @@ void Simulation::StartServer() {
 void Simulation::EndServer(const char* why, std::optional<Disk::Loss> loss) {
   if (!server_) return;
   cluster_.Say(why);
+  StopServer(loss);
+  world_.After(world_.Between(milliseconds(200), seconds(8)), kFaultOwner, [this] { StartServer(); });
+}
+
+void Simulation::StopServer(std::optional<Disk::Loss> loss) {
   if (loss) disk_.Freeze();
   cluster_.server = nullptr;
   ++cluster_.start;
@@ -148,36 +161,68 @@ void Simulation::EndServer(const char* why, std::optional<Disk::Loss> loss) {
   server_.reset();
   checking_ = false;
   if (loss) disk_.Thaw(*loss, world_.random());
-  world_.After(world_.Between(milliseconds(200), seconds(8)), kFaultOwner, [this] { StartServer(); });
 }
 
-Awaitable<kv::Result<kv::RangeResponse>> Simulation::ReadAll() {
-  co_return co_await server_->kv().Range(
-      {.key = "/registry/", .range_end = kv::PrefixEnd("/registry/"), .keys_only = true});
+Awaitable<kv::Result<kv::RangeResponse>> Simulation::ReadAll(kv::Store& store) {
+  co_return co_await store.Range({.key = "/registry/", .range_end = kv::PrefixEnd("/registry/"), .keys_only = true});
 }
 
 // The store itself, against the history that the model has.
 void Simulation::CheckStore() {
   if (std::exchange(checking_, true)) return;
   server_->Ask<kv::Result<kv::RangeResponse>>(
-      ReadAll(), [this, start = cluster_.start](kv::Result<kv::RangeResponse> all) {
+      ReadAll(server_->kv()), [this, start = cluster_.start](kv::Result<kv::RangeResponse> all) {
         if (start != cluster_.start) return;
         checking_ = false;
         if (!all.ok()) return;
         const auto revision = static_cast<std::uint64_t>(all->revision);
         if (revision < model_.told())
           return model_.Fail(fmt::format("revision {} was told, the store is at {}", model_.told(), revision));
-        std::vector<Seen> items;
-        for (const kv::KeyValue& kv : all->kvs)
-          items.push_back(
-              {kv.key.substr(std::string_view("/registry").size()), static_cast<std::uint64_t>(kv.mod_revision)});
-        model_.CheckStore(revision, std::move(items));
+        CheckAll(*all);
       });
+}
+
+void Simulation::CheckAll(const kv::RangeResponse& all) {
+  std::vector<Seen> items;
+  for (const kv::KeyValue& kv : all.kvs)
+    items.push_back({kv.key.substr(std::string_view("/registry").size()), static_cast<std::uint64_t>(kv.mod_revision)});
+  model_.CheckStore(static_cast<std::uint64_t>(all.revision), std::move(items));
+}
+
+// The last fault of a run, since nothing can be promised behind it: for a while syncs do nothing, then the power fails.
+// The store must refuse to open or have a state that once was, and what was durable before must be there.
+void Simulation::EndOnALyingDisk() {
+  if (model_.failed() || !server_) return;
+  ++statistics_.lying_disks;
+  cluster_.Say("syncs do nothing from now on");
+  ending_ = true;
+  cluster_.burst = true;
+  const auto durable = static_cast<kv::Revision>(model_.known());
+  disk_.Lie();
+  const Time until = world_.now() + world_.Between(seconds(1), seconds(60));
+  while (!model_.failed() && world_.now() < until && world_.Step()) {
+  }
+  if (model_.failed()) return;
+  StopServer(Disk::Loss::kUnsynced);
+  kv::rocks::Options options;
+  options.dir = options_.dir;
+  auto opened = kv::rocks::Open(std::move(options));
+  async::IOPool io(1);
+  auto all = kv::Result<kv::RangeResponse>(kv::MakeError(kv::ErrorCode::kClosed));
+  if (opened.ok()) all = asio::co_spawn(io.executor(0), ReadAll(**opened), asio::use_future).get();
+  if (!all.ok()) {
+    ++statistics_.lies_refused;
+    return;
+  }
+  if (all->revision < durable)
+    model_.Fail(
+        fmt::format("revision {} was durable before the disk lied, the store is at {}", durable, all->revision));
+  CheckAll(*all);
 }
 
 void Simulation::NextFault() {
   world_.After(world_.Exponential(fault_mean_), kFaultOwner, [this] {
-    if (!cluster_.calm && server_) Fault();
+    if (!cluster_.calm && !ending_ && server_) Fault();
     NextFault();
   });
 }
@@ -296,18 +341,12 @@ Outcome Simulation::Run() {
   while (!model_.failed() && world_.now() < duration_ && world_.Step()) {
   }
   Outcome outcome;
-  if (server_) {
-    cluster_.server = nullptr;
-    ++cluster_.start;
-    server_->alive.reset();
-    for (auto& informer : informers_) informer->ServerGone();
-    server_->Stop();
-    server_.reset();
-  }
-  outcome.failures = model_.failures();
   outcome.hash = world_.hash();
   outcome.simulated = world_.now();
   statistics_.events_run = world_.steps();
+  EndOnALyingDisk();
+  if (server_) StopServer(std::nullopt);
+  outcome.failures = model_.failures();
   statistics_.changes = model_.known();
   const Disk::Figures disk = disk_.figures();
   statistics_.torn_pages = disk.torn_pages;

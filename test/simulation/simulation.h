@@ -20,6 +20,7 @@ struct Statistics {
   std::uint64_t power_losses = 0, kills = 0, restarts = 0, crashes_in_recovery = 0, failed_starts = 0;
   std::uint64_t full_disks = 0, slow_disks = 0, failed_syncs = 0, failed_commits = 0, clock_jumps = 0,
                 connections_lost = 0;
+  std::uint64_t lying_disks = 0, lies_refused = 0;
   std::uint64_t compactions = 0, settled = 0, changes = 0, events_run = 0;
   std::uint64_t torn_pages = 0, lost_pages = 0, lost_entries = 0;
   void Add(const Statistics& other);

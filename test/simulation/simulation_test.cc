@@ -54,11 +54,11 @@ void Print(const Statistics& s, double simulated_hours, std::uint64_t first, std
       "faults: %llu power losses (%llu pages lost, %llu torn, %llu directory entries lost), %llu kills, %llu restarts, "
       "%llu crashes while opening, %llu failed starts, %llu full disks, %llu slow disks, %llu failed syncs, %llu "
       "failed commits, "
-      "%llu clock jumps, %llu connections lost; settled %llu times\n",
+      "%llu clock jumps, %llu connections lost, %llu disks that lied (%llu refused to open); settled %llu times\n",
       number(s.power_losses), number(s.lost_pages), number(s.torn_pages), number(s.lost_entries), number(s.kills),
       number(s.restarts), number(s.crashes_in_recovery), number(s.failed_starts), number(s.full_disks),
       number(s.slow_disks), number(s.failed_syncs), number(s.failed_commits), number(s.clock_jumps),
-      number(s.connections_lost), number(s.settled));
+      number(s.connections_lost), number(s.lying_disks), number(s.lies_refused), number(s.settled));
 }
 
 TEST(Simulation, InvariantsHold) {

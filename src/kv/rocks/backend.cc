@@ -233,8 +233,32 @@ class ClosedView final : public mvcc::Backend::View {
   const std::string dir_;
 };
 
+// Behind the compacted revision every revision has its changes, and they are numbered. A file or log that a disk has
+// lost leaves a gap.
+class Sequence {
+ public:
+  void Compacted(Revision revision) { revision_ = std::max(revision_, revision); }
+  bool Continues(const mvcc::Record& record) {
+    if (record.revision <= compacted()) return true;
+    const bool same = record.revision == revision_ && record.sub == sub_ + 1;
+    const bool next = record.revision == revision_ + 1 && record.sub == 0;
+    begun_ = true;
+    revision_ = record.revision;
+    sub_ = record.sub;
+    return same || next;
+  }
+  Revision last() const { return revision_; }
+
+ private:
+  Revision compacted() const { return begun_ ? 0 : revision_; }
+  bool begun_ = false;
+  Revision revision_ = 1;  // of an empty store
+  std::uint32_t sub_ = 0;
+};
+
 // Makes what a killed process wrote to the logs of `db_path` durable. The end of a log may lie in the page cache only;
 // a loss of power would take it from under the logs that are written behind it, and RocksDB reads no log past a gap.
+// If a sync failed before, the kernel takes what was lost for written, and a sync alone would do nothing.
 Result<void> SyncLogs(rocksdb::FileSystem& files, const std::string& db_path) {
   std::vector<std::string> names;
   const auto listed = files.GetChildren(db_path, rocksdb::IOOptions(), &names, nullptr);
@@ -242,6 +266,7 @@ Result<void> SyncLogs(rocksdb::FileSystem& files, const std::string& db_path) {
   if (!listed.ok()) return FromStatus(listed, "listing " + db_path);
   for (const std::string& name : names) {
     if (!name.ends_with(".log")) continue;
+    KS_RETURN_IF_ERROR(RewriteFile(db_path + "/" + name));
     std::unique_ptr<rocksdb::FSWritableFile> log;
     auto status = files.ReopenWritableFile(db_path + "/" + name, rocksdb::FileOptions(), &log, nullptr);
     if (status.ok()) status = log->Fsync(rocksdb::IOOptions(), nullptr);
@@ -431,6 +456,7 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
   if (!database) return Closed(options_.dir);
   rocksdb::DB* const db = database->db.get();
   last_ = 0;
+  Sequence sequence;
   rocksdb::ReadOptions read;
   read.fill_cache = false;
   const std::unique_ptr<rocksdb::Iterator> settings(db->NewIterator(read, database->families.settings));
@@ -448,6 +474,7 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
       sink.OnLease({.id = *lease, .ttl = *number});
     } else {
       last_ = std::max(last_, *number);
+      sequence.Compacted(*number);
       sink.OnCompact(*number);
     }
   }
@@ -464,6 +491,11 @@ Result<void> RocksBackend::Load(mvcc::LoadSink& sink) {
       return Error{.code = ErrorCode::kCorrupt,
                    .message = fmt::format("store damaged: change {} of {} cannot be read", at->key().ToString(true),
                                           options_.dir)};
+    }
+    if (const Revision before = sequence.last(); !sequence.Continues(record)) {
+      return Error{.code = ErrorCode::kCorrupt,
+                   .message = fmt::format("store damaged: between revisions {} and {} of {} changes are missing",
+                                          before, record.revision, options_.dir)};
     }
     last_ = record.revision;
     sink.OnRecord(record);
@@ -559,6 +591,7 @@ Result<void> RocksBackend::Defragment() {
   compact.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   const ColumnFamilies& families = database->families;
   for (auto* family : {families.settings, families.changes, families.values}) {
+    KS_FAILPOINT("kv/rocks/rewrite-family");
     const auto status = database->db->CompactRange(compact, family, nullptr, nullptr);
     if (!status.ok() && !status.IsIncomplete() && !status.IsShutdownInProgress())
       return FromStatus(status, "defragmenting " + options_.dir);

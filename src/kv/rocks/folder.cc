@@ -147,6 +147,23 @@ void Folder::RemoveDurable() { ::unlink((dir_ + "/durable").c_str()); }
 
 Result<void> Folder::Sync() const { return SyncFolder(dir_); }
 
+Result<void> RewriteFile(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return SystemError("cannot open " + path);
+  std::vector<char> chunk(std::size_t{1} * 1024 * 1024);
+  ssize_t got = 0;
+  ssize_t written = 0;
+  for (off_t offset = 0; got == written; offset += written) {
+    got = ::pread(file, chunk.data(), chunk.size(), offset);
+    if (got <= 0) break;
+    written = ::pwrite(file, chunk.data(), static_cast<std::size_t>(got), offset);
+  }
+  Error failure = SystemError("cannot rewrite " + path);
+  ::close(file);
+  if (got != 0) return failure;
+  return {};
+}
+
 Result<void> Folder::ProbeWrite() const {
   const std::string path = dir_ + "/probe";
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

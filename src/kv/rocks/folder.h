@@ -17,6 +17,9 @@
 
 namespace keelson::kv::rocks {
 
+// Writes the bytes of a file over themselves, so that the next sync makes all of them durable.
+Result<void> RewriteFile(const std::string& path);
+
 // Thread safety: one thread.
 class Folder {
  public:
