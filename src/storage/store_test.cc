@@ -118,7 +118,7 @@ TEST(StoreTest, WhatWasWrittenIsCompletedOnce) {
   };
   const auto create = [&](const std::string& name, std::string_view data) {
     base::Arena arena;
-    const Value object = Value::Map(arena);
+    Value object = Value::Map(arena);
     object.EnsureMap(arena, "metadata").Set(arena, "name", std::string_view(name));
     object.Set(arena, "data", data);
     const int before = codec.normalized;
