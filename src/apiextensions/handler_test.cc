@@ -103,7 +103,7 @@ TEST_F(HandlerTest, ResourcesInUseStay) {
   EXPECT_FALSE(Served("c"));
 }
 
-// What serves a resource without objects and rules. Sets of field managers alone were 8 kB of each endpoint once.
+// Memory of the serving state of a resource without objects and rules. Field managers once took 8 kB per endpoint.
 TEST_F(HandlerTest, AServedResourceTakesLittleMemory) {
   constexpr std::size_t kKinds = 200;
   Start(10 * kKinds);

@@ -129,7 +129,7 @@ controlplane::CustomStores CustomResources::Stores() const {
     KS_TRY(apiextensions::ServingUse use, handler->ServingOf(definition));
     const apiextensions::ServedVersion* const served = use ? use->Find(version) : nullptr;
     if (served == nullptr) return std::shared_ptr<registry::Store>();
-    // What serves the resource is not dropped while its Store is held.
+    // The serving state of the resource is kept alive while its Store is held.
     registry::Store* const store = served->store.get();
     return std::shared_ptr<registry::Store>(std::make_shared<apiextensions::ServingUse>(std::move(use)), store);
   };

@@ -17,7 +17,7 @@ enum class Stage : std::uint8_t { kAlpha, kBeta, kGA, kDeprecated };
 std::string_view ToString(Stage stage);  // "ALPHA", "BETA", "", "DEPRECATED"; as in kubernetes_feature_enabled
 
 // Effect of a gate in this server. kNone: no effect in an API server; accepted because upstream accepts it
-// (kubelet, scheduler, clients). kUnbuilt: its upstream effect is not implemented here, so only the default is
+// (kubelet, scheduler, clients). kUnbuilt: this server lacks its upstream effect, so only the default is
 // accepted.
 enum class Effect : std::uint8_t { kNone, kBuilt, kUnbuilt };
 

@@ -36,7 +36,7 @@ int Unknown(std::string_view what, const std::string& word, std::span<const std:
   return Fail(UnknownWord(what, word, known) + "\n" + usage);
 }
 
-// What the store says, and what to do when a server runs on it.
+// Error of opening a store; a folder in use by a running server also gets advice.
 int FailOfStore(const kv::Error& error) {
   if (error.code != kv::ErrorCode::kInUse) return Fail(error.message);
   return Fail(Error(error.message,

@@ -1,4 +1,4 @@
-// For tests: a clock that advances only when it is told to. Thread safety: all members from any thread.
+// Fake clock for tests: advances only by Advance(). Thread safety: all members from any thread.
 #pragma once
 
 #include <atomic>

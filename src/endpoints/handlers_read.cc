@@ -85,7 +85,7 @@ Awaitable<http::Response> ServeWatch(ScopePtr scope, ExchangePtr exchange, meta:
   list.caller = exchange->context.caller();
   auto stream = co_await scope->rest->watcher()->Watch(exchange->context.info.name_space, std::move(list));
   if (!stream.ok()) co_return StatusResponse(*exchange, stream.error());
-  // What is wrong with the watch is told before what is wrong with its form.
+  // Errors of the watch options come before 406 Not Acceptable of the media type.
   auto media = NegotiateStream(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());
   auto include = IncludeObjectOf(*exchange, *media);
@@ -155,7 +155,7 @@ Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, boo
   const request::RequestInfo& info = exchange->context.info;
   auto parsed = meta::ListOptions::FromQuery(exchange->query);
   const bool watch = force_watch || (parsed.ok() && parsed->watch);
-  // Also for a watch, which negotiates its own form later: what no list can have is told before mistakes in the
+  // Negotiated for a watch too, which negotiates its stream form later: 406 Not Acceptable comes before errors of the
   // options.
   auto media = NegotiateOutput(exchange->http, exchange->query, scope->restrictions);
   if (!media.ok()) co_return StatusResponse(*exchange, media.error());

@@ -1,4 +1,4 @@
-// What bytes that this process has just written are when they are read back: the watch cache gets them from the store a
+// Read-back results of bytes that this process has just written: the watch cache gets these bytes from the store a
 // moment later and need not decode, complete and compress them once more. They are recognised by their address, which
 // cannot be another value's while it is held here. Thread safety: all members from any thread.
 #pragma once

@@ -90,7 +90,7 @@ class Store final : public Interface {
   meta::Status WatchError(const Unreadable& why, bool deleted) const;
   // `object` as it is shown when it was deleted at, or left a selection at, `resource_version`.
   Result<ObjectPtr> WithResourceVersion(const Object& object, std::uint64_t resource_version) const;
-  // What is written from now on is read back by ObjectOf() soon, or not any more.
+  // Whether later writes are read back by ObjectOf(): the watch cache follows this store.
   void SetReadBack(bool read_back) { recent_writes_.SetWanted(read_back && parts_.kv.embedded()); }
   kv::Store& kv() const { return parts_.kv; }
   ResourceMetrics* metrics() const { return parts_.metrics; }

@@ -69,7 +69,7 @@ struct Series {
   std::uint64_t hash;
   PackedValues values;
   void* metric;
-  // What the last Reset() takes off a counter, or off a histogram's buckets and sum.
+  // Baseline of the last Reset(): subtracted from a counter, or from a histogram's buckets and sum.
   struct Before {
     std::vector<std::uint64_t> counts;
     double sum = 0;

@@ -1,4 +1,4 @@
-// What a set of .kapi files says, before it becomes tables. Plain data, filled by Parse and read by Emit.
+// Model of a set of .kapi files before it becomes tables. Plain data, filled by Parse and read by Emit.
 #pragma once
 
 #include <cstdint>
@@ -153,7 +153,7 @@ bool Emit(const Model& model, const std::string& directory);
 std::string WireTag(const FieldDef& field);
 // Indices of the fields that protobuf has, by number.
 std::vector<std::size_t> WireOrder(const TypeDef& type);
-// What protobuf writes for an object that has no fields. The field at place i of WireOrder takes the bytes from
+// Protobuf bytes of an object without fields. The field at place i of WireOrder takes the bytes from
 // begin[i] to begin[i + 1]. REQUIRES: no type contains itself other than by pointer, list or map (Resolve sees to it).
 struct ZeroImage {
   std::string bytes;

@@ -1,4 +1,4 @@
-// What protobuf writes for a field, worked out here so that the server copies it.
+// Protobuf wire bytes of fields, computed at build time so that the server only copies them.
 #include <algorithm>
 
 #include "model.h"

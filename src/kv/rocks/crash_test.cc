@@ -47,7 +47,7 @@ namespace {
 
 constexpr int kClients = 8;
 
-// What the writing process was told, in memory that outlives it.
+// Acknowledgements that the writing process received, in memory that outlives it.
 struct Acknowledged {
   struct Client {
     std::atomic<std::int64_t> sequence;  // of the last acknowledged transaction
@@ -75,7 +75,7 @@ std::int64_t ToNumber(std::string_view text) {
   return number;
 }
 
-// What the clients of a writing process share.
+// State shared by the clients of a writing process.
 struct Work {
   mvcc::EmbeddedStore& store;
   Acknowledged& told;
@@ -139,7 +139,7 @@ T AwaitOn(async::IOPool& io, Awaitable<T> task) {
   return asio::co_spawn(io.executor(0), std::move(task), asio::use_future).get();
 }
 
-// What a store holds, as one text.
+// Content of a store as one text.
 Result<std::string> Contents(Store& store, async::IOPool& io) {
   RangeRequest everything{.key = std::string(1, '\0'), .range_end = std::string(1, '\0')};
   KS_TRY(const RangeResponse all, AwaitOn(io, store.Range(std::move(everything))));
@@ -427,7 +427,7 @@ class Rounds {
     right = WriteAndKill(RandomFailpoint()) && right;
     if (power_loss_) LosePower(dir_ + "/db", table_path_, random_.Next());
     if (!verifier_.Verify(dir_, *told_)) return false;
-    // What the verifier wrote while opening is on disk for good.
+    // Writes of the verifier while opening are durable.
     if (power_loss_) ::unlink(table_path_.c_str());
     return right;
   }
@@ -498,7 +498,7 @@ class Rounds {
 };
 
 int RunParent() {
-  // What a killed process wrote is there on any file system; in memory there are more transactions a round.
+  // Writes of a killed process survive on any file system; one in memory gives more transactions per round.
   if (::access("/dev/shm", W_OK) == 0) ::setenv("TMPDIR", "/dev/shm", 0);
   const char* rounds_text = std::getenv("KEELSON_CRASH_ROUNDS");
   const int rounds = rounds_text != nullptr ? std::atoi(rounds_text) : 24;

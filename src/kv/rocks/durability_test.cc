@@ -1,4 +1,4 @@
-// What the disk has to do with it: one owner, space, damage, start, snapshots.
+// Store and disk: ownership of the folder, space, damage, start, snapshots.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -104,7 +104,7 @@ TEST_F(Durability, QuotaRefusesPutsAndServesTheRest) {
   ASSERT_TRUE(removed.ok());
   ASSERT_TRUE(Await(store->Compact(removed->revision, true)).ok());
   ASSERT_TRUE(Defragment(*store).ok());
-  // What is used is measured again after a moment.
+  // Used space is measured again after a moment.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (!Put(*store, "/again", value).ok()) ASSERT_LT(std::chrono::steady_clock::now(), end);
 }

@@ -121,7 +121,7 @@ TEST_F(Edges, CompactionWhileAWatchCatchesUp) {
     EXPECT_TRUE(CompactNow());
     return false;
   });
-  // What it had found before is delivered with the values of then; what it needs next is gone.
+  // Events found before are delivered with their values of then; the following history is compacted.
   auto response = Await(watch->Next());
   ASSERT_TRUE(response.ok()) << response.error().message;
   ASSERT_EQ(response->events.size(), 100U);

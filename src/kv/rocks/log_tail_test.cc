@@ -1,4 +1,4 @@
-// What a crash leaves at the end of a log, and what later starts make of it.
+// Ends of logs after a crash, and recovery by later starts.
 #include <gtest/gtest.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -42,7 +42,7 @@ class LogTail : public ::testing::Test {
     for (const KeyValue& kv : all->kvs) text += " " + kv.key + "=" + std::string(kv.value.view());
     return text;
   }
-  // What a crash at this moment leaves. The mark of what was acknowledged may be older than it.
+  // Copy of the folder as a crash at this moment leaves it. The mark of acknowledged revisions may be older.
   std::string Crash(const std::string& dir) {
     const std::string copy = temp_.path() + "/crash" + std::to_string(++crashes_);
     std::filesystem::copy(dir, copy, std::filesystem::copy_options::recursive);

@@ -1,4 +1,4 @@
-// What every storage answers to lists and watches with a shard selector.
+// Contract of LIST and WATCH with a shard selector, for every storage.
 #include "storage/contract_suite/contract.h"
 #include "storage/shard_filter.h"
 #include "testing/line_codec.h"
