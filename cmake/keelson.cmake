@@ -18,7 +18,8 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT KEELSON_REPRODUCIBLE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Depend mode: no second run of the preprocessor. The others are what precompiled headers need (cmake/precompiled.cmake).
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
@@ -37,7 +38,7 @@ if(KEELSON_HARDENED)
   endif()
 endif()
 
-add_compile_options(-Wall -Wextra -Werror -Wno-missing-field-initializers -fno-omit-frame-pointer)
+add_compile_options(-pthread -Wall -Wextra -Werror -Wno-missing-field-initializers -fno-omit-frame-pointer)
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   # Line tables only: full debug information doubles build time and size; profiles and backtraces need no more.
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -gline-tables-only")
@@ -66,9 +67,11 @@ find_package(fmt REQUIRED)
 
 add_library(keelson_boost INTERFACE)
 target_include_directories(keelson_boost SYSTEM INTERFACE ${Boost_INCLUDE_DIRS})
-target_compile_definitions(keelson_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_HAS_CO_AWAIT
-  BOOST_BEAST_USE_STD_STRING_VIEW)
 add_library(keelson::boost ALIAS keelson_boost)
+# For all sources, so that they can share a precompiled header.
+set(keelson_boost_definitions BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_HAS_CO_AWAIT BOOST_BEAST_USE_STD_STRING_VIEW)
+add_compile_definitions(${keelson_boost_definitions})
+include(precompiled)
 
 # Each module gets an include root that holds only itself, so naming a header of a folder that is not a dependency is "no such file".
 function(keelson_include_root name folder)
@@ -94,6 +97,7 @@ function(keelson_module name)
     add_library(${target} ${ARG_SRCS})
     target_include_directories(${target} PUBLIC ${keelson_root})
     target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+    keelson_precompiled(${target} "" ${ARG_DEPS} ${ARG_PRIVATE_DEPS})
     if(NOT name STREQUAL "base")
       target_link_libraries(${target} PUBLIC keelson::base)
     endif()
@@ -114,6 +118,7 @@ function(keelson_test name)
     target_link_libraries(${target} PRIVATE keelson::${name})
   endif()
   target_link_libraries(${target} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main Threads::Threads)
+  keelson_precompiled(${target} _test keelson::${name} ${ARG_DEPS})
   add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
