@@ -35,7 +35,7 @@ Result<void> Core::Start() {
   lessor.RenewAll(Now());
   for (const auto& [key, versions] : index.keys()) {
     if (const Version* version = Index::At(versions, kNewest); version != nullptr && version->lease != 0)
-      lessor.Attach(version->lease, key);
+      lessor.LoadKey(version->lease, key);
   }
   visible = std::max(visible, compact);
   assigned_ = visible;
@@ -54,7 +54,7 @@ void Core::OnRecord(const Record& record) {
   visible = std::max(visible, record.revision);
 }
 
-void Core::OnLease(const LeaseRecord& lease) { lessor.Grant(lease.id, lease.ttl, Now()); }
+void Core::OnLease(const LeaseRecord& lease) { lessor.Load(lease.id, lease.ttl, Now()); }
 
 void Core::OnCompact(Revision revision) { compact = revision; }
 
@@ -173,8 +173,9 @@ void Core::Step(std::unique_lock<std::mutex> guard) {
 }
 
 bool Core::Commit() {
-  if (changes_.empty() && batch_.empty()) return true;
-  if (backend) {
+  const bool nothing = changes_.empty() && batch_.empty();
+  if (nothing && !lessor.pending()) return true;
+  if (backend && !nothing) {
     for (const Change& change : changes_) {
       const Version* version = Index::Exactly(change.entry->second, change.revision, change.sub);
       batch_.records.push_back({.revision = change.revision,
@@ -211,29 +212,22 @@ void Core::Publish() {
     }
     visible = assigned_;
     compact = compacting_;
+    lessor.Publish();
     wakes = hub.Publish(changes_, visible);
     index.Evict();
   }
   for (auto& wake : wakes) wake(Wake::kLook);
   changes_.clear();
-  revoked_.clear();
   batch_ = CommitBatch();
 }
 
 void Core::Rollback() {
   std::lock_guard guard(lock);
   for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) index.TakeBack(change->entry);
-  for (const LeaseRecord& granted : batch_.leases) lessor.Revoke(granted.id);
-  for (const auto& [id, ttl] : revoked_) lessor.Grant(id, ttl, Now());
-  lessor.DetachAll();
-  for (const auto& [key, versions] : index.keys()) {
-    if (const Version* version = Index::At(versions, kNewest); version != nullptr && version->lease != 0)
-      lessor.Attach(version->lease, key);
-  }
+  lessor.Rollback();
   assigned_ = visible;
   compacting_ = compact;
   changes_.clear();
-  revoked_.clear();
   batch_ = CommitBatch();
 }
 

@@ -151,10 +151,9 @@ class Core final : public LoadSink {
   Revision compacting_ = -1;     // compact, as of the transactions applied but not committed
   std::vector<Change> changes_;  // applied, not committed
   CommitBatch batch_;
-  std::vector<std::pair<LeaseID, std::int64_t>> revoked_;  // to undo
-  std::optional<Error> failed_;                            // no commit is possible until it is recovered
-  std::optional<base::Clock::SteadyTime> recover_at_;      // when failed_; nothing: never
-  std::string recover_error_;                              // what was logged last
+  std::optional<Error> failed_;                        // no commit is possible until it is recovered
+  std::optional<base::Clock::SteadyTime> recover_at_;  // when failed_; nothing: never
+  std::string recover_error_;                          // what was logged last
   Revision trimmed_ = -1;
   std::vector<async::Callback<Result<Revision>>> trim_waiters_;
   base::Clock::SteadyTime next_progress_;

@@ -1,5 +1,8 @@
 #include "kv/mvcc/lessor.h"
 
+#include <algorithm>
+#include <ranges>
+
 namespace keelson::kv::mvcc {
 namespace {
 // A ttl of 9 billion seconds does not fit into nanoseconds from now: 285 years are as good as for ever.
@@ -9,16 +12,26 @@ Lessor::Time ExpiryOf(std::int64_t ttl, Lessor::Time now) {
 }
 }  // namespace
 
-void Lessor::Grant(LeaseID id, std::int64_t ttl, Time now) {
+void Lessor::Load(LeaseID id, std::int64_t ttl, Time now) {
   const Time expiry = ExpiryOf(ttl, now);
   leases_[id] = Entry{.ttl = ttl, .expiry = expiry};
   by_expiry_.emplace(expiry, id);
+}
+
+void Lessor::LoadKey(LeaseID id, std::string_view key) {
+  if (const auto found = leases_.find(id); found != leases_.end()) found->second.keys.emplace(key);
+}
+
+void Lessor::Grant(LeaseID id, std::int64_t ttl, Time now) {
+  Load(id, ttl, now);
+  pending_.push_back({.kind = Pending::Kind::kGrant, .id = id});
 }
 
 void Lessor::Revoke(LeaseID id) {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return;
   by_expiry_.erase({found->second.expiry, id});
+  pending_.push_back({.kind = Pending::Kind::kRevoke, .id = id, .entry = std::move(found->second)});
   leases_.erase(found);
 }
 
@@ -32,25 +45,69 @@ std::optional<std::int64_t> Lessor::Renew(LeaseID id, Time now) {
 }
 
 void Lessor::Attach(LeaseID id, std::string_view key) {
-  if (const auto found = leases_.find(id); found != leases_.end()) found->second.keys.emplace(key);
+  const auto found = leases_.find(id);
+  if (found == leases_.end() || !found->second.keys.emplace(key).second) return;
+  pending_.push_back({.kind = Pending::Kind::kAttach, .id = id, .key = std::string(key)});
 }
 
 void Lessor::Detach(LeaseID id, std::string_view key) {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return;
-  if (const auto at = found->second.keys.find(key); at != found->second.keys.end()) found->second.keys.erase(at);
+  const auto at = found->second.keys.find(key);
+  if (at == found->second.keys.end()) return;
+  found->second.keys.erase(at);
+  pending_.push_back({.kind = Pending::Kind::kDetach, .id = id, .key = std::string(key)});
 }
 
-void Lessor::DetachAll() {
-  for (auto& [id, entry] : leases_) entry.keys.clear();
+void Lessor::Rollback() {
+  for (Pending& change : std::views::reverse(pending_)) {
+    const auto found = leases_.find(change.id);
+    switch (change.kind) {
+      case Pending::Kind::kGrant:
+        by_expiry_.erase({found->second.expiry, change.id});
+        leases_.erase(found);
+        break;
+      case Pending::Kind::kRevoke:
+        by_expiry_.emplace(change.entry.expiry, change.id);
+        leases_[change.id] = std::move(change.entry);
+        break;
+      case Pending::Kind::kAttach:
+        found->second.keys.erase(change.key);
+        break;
+      case Pending::Kind::kDetach:
+        found->second.keys.insert(std::move(change.key));
+        break;
+    }
+  }
+  pending_.clear();
+}
+
+const Lessor::Entry* Lessor::Published(LeaseID id, Entry& copy) const {
+  const auto found = leases_.find(id);
+  const Entry* entry = found != leases_.end() ? &found->second : nullptr;
+  for (const Pending& change : std::views::reverse(pending_)) {
+    if (change.id != id) continue;
+    if (change.kind == Pending::Kind::kGrant) {
+      entry = nullptr;
+    } else if (change.kind == Pending::Kind::kRevoke) {
+      entry = &change.entry;
+    } else {
+      if (entry != &copy) copy = *entry;
+      entry = &copy;
+      if (change.kind == Pending::Kind::kAttach) copy.keys.erase(change.key);
+      if (change.kind == Pending::Kind::kDetach) copy.keys.insert(change.key);
+    }
+  }
+  return entry;
 }
 
 std::optional<Lease> Lessor::Get(LeaseID id, bool keys, Time now) const {
-  const auto found = leases_.find(id);
-  if (found == leases_.end() || found->second.expiry <= now) return std::nullopt;
-  Lease lease{.id = id, .granted_ttl = found->second.ttl};
-  lease.remaining_ttl = std::chrono::duration_cast<std::chrono::seconds>(found->second.expiry - now).count();
-  if (keys) lease.keys.assign(found->second.keys.begin(), found->second.keys.end());
+  Entry copy;
+  const Entry* const entry = Published(id, copy);
+  if (entry == nullptr || entry->expiry <= now) return std::nullopt;
+  Lease lease{.id = id, .granted_ttl = entry->ttl};
+  lease.remaining_ttl = std::chrono::duration_cast<std::chrono::seconds>(entry->expiry - now).count();
+  if (keys) lease.keys.assign(entry->keys.begin(), entry->keys.end());
   return lease;
 }
 
@@ -61,8 +118,20 @@ std::vector<std::string> Lessor::KeysOf(LeaseID id) const {
 }
 
 std::vector<LeaseID> Lessor::List() const {
-  std::vector<LeaseID> ids;
-  for (const auto& [expiry, id] : by_expiry_) ids.push_back(id);  // etcd lists them by their expiry, too
+  std::set<std::pair<Time, LeaseID>> revoked;
+  std::set<LeaseID> changed;  // The first change of a lease tells what was published.
+  for (const Pending& change : pending_) {
+    if (change.kind == Pending::Kind::kGrant) changed.insert(change.id);
+    if (change.kind == Pending::Kind::kRevoke && changed.insert(change.id).second)
+      revoked.emplace(change.entry.expiry, change.id);
+  }
+  std::vector<LeaseID> ids;  // etcd lists them by their expiry, too
+  auto at = revoked.begin();
+  for (const auto& lease : by_expiry_) {
+    for (; at != revoked.end() && *at < lease; ++at) ids.push_back(at->second);
+    if (!changed.contains(lease.second)) ids.push_back(lease.second);
+  }
+  for (; at != revoked.end(); ++at) ids.push_back(at->second);
   return ids;
 }
 

@@ -293,8 +293,6 @@ Result<Revision> Core::ApplyRevoke(LeaseID id) {
   if (sub_ > 0) ++assigned_;
   sub_ = 0;
   std::lock_guard guard(lock);
-  if (const auto lease = lessor.Get(id, false, base::Clock::SteadyTime()))
-    revoked_.emplace_back(id, lease->granted_ttl);
   lessor.Revoke(id);
   // Granted in the same commit: then there is nothing to remove.
   if (std::erase_if(batch_.leases, [&](const LeaseRecord& granted) { return granted.id == id; }) == 0)

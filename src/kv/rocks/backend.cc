@@ -210,11 +210,11 @@ void AddDeletions(const Database& database, std::span<const mvcc::Location> dead
   }
 }
 
-// Leases and the compact revision.
+// Leases and the compact revision. Removals come first: a lease may be revoked and granted again in one commit.
 void AddSettings(const Database& database, const mvcc::CommitBatch& batch, rocksdb::WriteBatch& write) {
   rocksdb::ColumnFamilyHandle* const settings = database.families.settings;
-  for (const mvcc::LeaseRecord& lease : batch.leases) write.Put(settings, LeaseKey(lease.id), EncodeNumber(lease.ttl));
   for (const LeaseID id : batch.leases_removed) write.Delete(settings, LeaseKey(id));
+  for (const mvcc::LeaseRecord& lease : batch.leases) write.Put(settings, LeaseKey(lease.id), EncodeNumber(lease.ttl));
   if (batch.compact) write.Put(settings, ToSlice(kCompactKey), EncodeNumber(*batch.compact));
 }
 

@@ -7,6 +7,7 @@
 #include <boost/asio/use_future.hpp>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 
 #include "async/io_pool.h"
@@ -384,6 +385,84 @@ TEST_F(Edges, SnapshotHasTheLeaseOfEveryKey) {
   const auto response = Await(watch->Next());
   ASSERT_TRUE(response.ok());
   EXPECT_TRUE(All(**restored).empty());
+}
+
+// The lease as a client sees it: its keys, or that it does not exist.
+std::string LeaseText(const Result<Lease>& lease) {
+  if (!lease.ok()) return lease.error().message;
+  if (lease->remaining_ttl < 0) return "none";
+  std::string text = "keys:";
+  for (const std::string& key : lease->keys) text += " " + key;
+  return text;
+}
+
+TEST_F(Edges, LeasesAreShownAfterTheirCommit) {
+  const auto shown = [&](LeaseID id) { return LeaseText(AwaitElsewhere(store_->LeaseTimeToLive(id, true))); };
+  const auto listed = [&] { return *AwaitElsewhere(store_->Leases()); };
+  ASSERT_TRUE(Await(store_->LeaseGrant(60, 7)).ok());
+  {
+    const AtFirstPass point("kv/commit/before-write", [&] {
+      EXPECT_EQ(shown(8), "none");
+      EXPECT_EQ(listed(), std::vector<LeaseID>({7}));
+      return false;
+    });
+    ASSERT_TRUE(Await(store_->LeaseGrant(90, 8)).ok());
+    EXPECT_EQ(point.passes(), 1);
+  }
+  EXPECT_EQ(listed(), std::vector<LeaseID>({7, 8}));
+  for (const char* key : {"/a", "/b"}) {
+    const AtFirstPass point("kv/commit/before-write", [&] {
+      EXPECT_EQ(shown(7), key == std::string("/a") ? "keys:" : "keys: /a");
+      return false;
+    });
+    TxnRequest attach{.success = {Op::Put({.key = key, .lease = 7})}};
+    ASSERT_TRUE(Await(store_->Txn(std::move(attach))).ok());
+    EXPECT_EQ(point.passes(), 1);
+  }
+  EXPECT_EQ(shown(7), "keys: /a /b");
+  {
+    const AtFirstPass point("kv/commit/before-write", [&] {
+      EXPECT_EQ(shown(7), "keys: /a /b");
+      EXPECT_EQ(listed(), std::vector<LeaseID>({7, 8}));
+      return false;
+    });
+    ASSERT_TRUE(Await(store_->LeaseRevoke(7)).ok());
+    EXPECT_EQ(point.passes(), 1);
+  }
+  EXPECT_EQ(shown(7), "none");
+  EXPECT_EQ(listed(), std::vector<LeaseID>({8}));
+}
+
+// Two requests that wait while a commit is under way become one commit.
+TEST_F(Edges, LeaseRevokedAndGrantedInOneCommitStays) {
+  ASSERT_TRUE(Await(store_->LeaseGrant(60, 7)).ok());
+  std::future<Result<Revision>> revoked;
+  std::future<Result<Lease>> granted;
+  const AtFirstPass point("kv/commit/before-write", [&] {
+    revoked = asio::co_spawn(elsewhere_.executor(0), store_->LeaseRevoke(7), asio::use_future);
+    granted = asio::co_spawn(elsewhere_.executor(0), store_->LeaseGrant(90, 7), asio::use_future);
+    EXPECT_TRUE(AwaitElsewhere(store_->CurrentRevision()).ok());  // Both are in the queue now.
+    return false;
+  });
+  Put("/a", "1");
+  ASSERT_TRUE(revoked.get().ok());
+  ASSERT_TRUE(granted.get().ok());
+  EXPECT_EQ(point.passes(), 2);
+  EXPECT_EQ(Await(store_->LeaseTimeToLive(7, false))->granted_ttl, 90);
+  Reopen();
+  EXPECT_EQ(Await(store_->LeaseTimeToLive(7, false))->granted_ttl, 90);
+}
+
+TEST_F(Edges, FailedRevocationKeepsKeysAndTimeOfTheLease) {
+  ASSERT_TRUE(Await(store_->LeaseGrant(60, 7)).ok());
+  TxnRequest attach{.success = {Op::Put({.key = "/a", .lease = 7})}};
+  ASSERT_TRUE(Await(store_->Txn(std::move(attach))).ok());
+  clock_.Advance(std::chrono::seconds(50));
+  const AtFirstPass point("kv/commit/before-write", [] { return true; });
+  EXPECT_FALSE(Await(store_->LeaseRevoke(7)).ok());
+  const auto lease = Await(store_->LeaseTimeToLive(7, true));
+  EXPECT_EQ(LeaseText(lease), "keys: /a");
+  EXPECT_EQ(lease->remaining_ttl, 10);
 }
 
 }  // namespace
