@@ -17,6 +17,7 @@
 
 #include "base/failpoint.h"
 #include "base/strings.h"
+#include "kv/rocks/compaction_room.h"
 #include "kv/rocks/format.h"
 #include "kv/rocks/log_file.h"
 #include "telemetry/log.h"
@@ -85,6 +86,7 @@ rocksdb::DBOptions MakeDBOptions(const Options& options) {
   db.max_manifest_file_size = 4 * 1024 * 1024;
   db.info_log_level = rocksdb::WARN_LEVEL;
   db.info_log = std::make_shared<ForwardedLog>(options.dir);
+  db.listeners.push_back(NewCompactionRoom([dir = options.dir] { return FreeBytesAt(dir); }, kRoomBytes));
   if (options.env != nullptr) db.env = options.env;
   return db;
 }
@@ -318,9 +320,11 @@ Result<void> RocksBackend::OpenDB() {
   // everything goes into files before anything is acknowledged again.
   if (reopening_) db_options.avoid_flush_during_recovery = false;
   auto database = std::make_shared<Database>();
-  // Without syncing the page cache is what keeps writes when the process is killed.
-  if (options_.env == nullptr && options_.sync && access_ == Access::kWrite) {
-    database->env = rocksdb::NewCompositeEnv(NewLogFileSystem(rocksdb::FileSystem::Default()));
+  if (options_.env == nullptr && access_ == Access::kWrite) {
+    auto files = NewRoomFileSystem(rocksdb::FileSystem::Default());
+    // Without syncing the page cache is what keeps writes when the process is killed.
+    if (options_.sync) files = NewLogFileSystem(std::move(files));
+    database->env = rocksdb::NewCompositeEnv(std::move(files));
     db_options.env = database->env.get();
   }
   rocksdb::Status opened;
@@ -361,12 +365,10 @@ Result<void> RocksBackend::CheckFormat(Database& database) const {
   return {};
 }
 
-std::int64_t RocksBackend::FreeBytes() const { return KS_FAILPOINT("kv/rocks/disk-full") ? 0 : folder_->FreeBytes(); }
-
 // RocksDB ends the process when the disk is full while it opens a database.
 Result<void> RocksBackend::CheckSpaceToOpen() {
-  if (FreeBytes() < kOpenBytesMin) folder_->ReleaseReserve(folder_->reserve_bytes());
-  const std::int64_t free = FreeBytes();
+  if (folder_->FreeBytes() < kOpenBytesMin) folder_->ReleaseReserve(folder_->reserve_bytes());
+  const std::int64_t free = folder_->FreeBytes();
   if (free >= kOpenBytesMin) return {};
   return Error{.code = ErrorCode::kNoSpace,
                .message = fmt::format("no space to open the store in {}: {} bytes are free on its file system, {} are "
@@ -394,7 +396,7 @@ void RocksBackend::FlushBeforeClose() {
     database->db->GetIntProperty(family, rocksdb::DB::Properties::kCurSizeAllMemTables, &of_family);
     bytes += of_family;
   }
-  if (bytes < kFlushBeforeCloseBytes || FreeBytes() < static_cast<std::int64_t>(2 * bytes)) return;
+  if (bytes < kFlushBeforeCloseBytes || folder_->FreeBytes() < static_cast<std::int64_t>(2 * bytes)) return;
   const auto flushed = database->db->Flush({}, {families.settings, families.changes, families.values});
   if (!flushed.ok()) log::Info("Could not flush the store before closing it", "err", flushed.ToString());
 }
@@ -544,7 +546,7 @@ Result<void> RocksBackend::Commit(const mvcc::CommitBatch& batch) {
 }
 
 void RocksBackend::MakeRoom(std::int64_t bytes) {
-  if (folder_->reserve_bytes() == 0 || FreeBytes() >= bytes + kRoomBytes) return;
+  if (folder_->reserve_bytes() == 0 || folder_->FreeBytes() >= bytes + kRoomBytes) return;
   folder_->ReleaseReserve(bytes + kRoomBytes);
 }
 
@@ -574,7 +576,7 @@ Result<void> RocksBackend::Forget(std::span<const mvcc::Location> dead) {
 // A rewrite that finds no room for its files would stop all writes.
 Result<void> RocksBackend::CheckSpaceToRewrite() const {
   const std::int64_t needed = std::min(folder_->UsedBytes(), kRewriteBytesMax) + kRoomBytes;
-  const std::int64_t free = FreeBytes();
+  const std::int64_t free = folder_->FreeBytes();
   if (free >= needed) return {};
   return Error{
       .code = ErrorCode::kNoSpace,
@@ -634,12 +636,12 @@ std::unique_ptr<mvcc::Backend::View> RocksBackend::Pin() {
 
 void RocksBackend::MeasureSpace() {
   used_ = folder_->UsedBytes();
-  free_ = FreeBytes();
+  free_ = folder_->FreeBytes();
   const std::int64_t reserve = options_.deletion_reserve_bytes;
   if (access_ == Access::kWrite && folder_->reserve_bytes() < reserve &&
       free_ > options_.disk_reserve_bytes + 2 * reserve) {
     folder_->FillReserve(reserve);
-    free_ = FreeBytes();
+    free_ = folder_->FreeBytes();
   }
   written_since_ = 0;
   measured_at_ = options_.clock->Monotonic();

@@ -68,7 +68,6 @@ class RocksBackend final : public mvcc::Backend {
   Result<void> CheckFormat(Database& database) const;
   Result<void> CheckSpaceToOpen();
   Result<void> CheckSpaceToRewrite() const;
-  std::int64_t FreeBytes() const;
   Result<void> Close();
   void FlushBeforeClose();
   void StopReclaim();

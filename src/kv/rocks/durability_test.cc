@@ -13,6 +13,7 @@
 
 #include "async/io_pool.h"
 #include "base/failpoint.h"
+#include "kv/rocks/backend.h"
 #include "kv/rocks/rocks.h"
 #include "kv/rocks/temp_dir.h"
 #include "kv/rocks/tools.h"
@@ -326,6 +327,28 @@ TEST_F(Durability, FullDiskIsAnErrorAtTheStart) {
   EXPECT_TRUE(report.ok()) << "reading needs no space";
   store = OpenAt(dir());
   EXPECT_EQ(All(*store)->count, 1);
+}
+
+// RocksDB tries such a compaction again and again, and each would take all space that there is.
+TEST_F(Durability, CompactionWithoutRoomIsRefused) {
+  for (const bool sync : {true, false}) {
+    SCOPED_TRACE(sync ? "synced" : "not synced");
+    auto store = OpenAt(dir() + (sync ? "1" : "2"), [&](Options& options) { options.sync = sync; });
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(Put(*store, "/k" + std::to_string(i), std::string(5000, 'x')).ok());
+    const DatabasePtr database = static_cast<RocksBackend*>(store->backend())->database();
+    rocksdb::ColumnFamilyHandle* const values = database->families.values;
+    ASSERT_TRUE(database->db->Flush({}, values).ok());
+    rocksdb::CompactRangeOptions rewrite;
+    rewrite.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+    base::Failpoints::Arm("kv/rocks/disk-full", [] { return true; });
+    EXPECT_TRUE(database->db->CompactRange(rewrite, values, nullptr, nullptr).IsNoSpace());
+    TxnRequest remove{.success = {Op::DeleteRange({.key = "/k0"})}};
+    EXPECT_TRUE(Await(store->Txn(std::move(remove))).ok());
+    EXPECT_TRUE(database->db->Flush({}, values).ok()) << "of the same threads";
+    base::Failpoints::Arm("kv/rocks/disk-full", nullptr);
+    EXPECT_TRUE(database->db->CompactRange(rewrite, values, nullptr, nullptr).ok());
+    EXPECT_EQ(All(*store)->count, 49);
+  }
 }
 
 TEST_F(Durability, InterruptedRestoreIsRefused) {

@@ -111,9 +111,10 @@ Folder::~Folder() {
   ::close(lock_);
 }
 
-std::int64_t Folder::FreeBytes() const {
+std::int64_t FreeBytesAt(const std::string& dir) {
+  if (KS_FAILPOINT("kv/rocks/disk-full")) return 0;
   struct statvfs info{};
-  if (::statvfs(dir_.c_str(), &info) != 0) return INT64_MAX;
+  if (::statvfs(dir.c_str(), &info) != 0) return INT64_MAX;
   return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
 }
 

@@ -20,6 +20,9 @@ namespace keelson::kv::rocks {
 // Writes the bytes of a file over themselves, so that the next sync makes all of them durable.
 Result<void> RewriteFile(const std::string& path);
 
+// Of the file system that has `dir`, for us. From any thread.
+std::int64_t FreeBytesAt(const std::string& dir);
+
 // Thread safety: one thread.
 class Folder {
  public:
@@ -32,7 +35,7 @@ class Folder {
   std::string db_path() const { return dir_ + "/db"; }
   std::string restoring_path() const { return dir_ + "/db.restoring"; }
   const std::string& dir() const { return dir_; }
-  std::int64_t FreeBytes() const;  // of the file system, for us
+  std::int64_t FreeBytes() const { return FreeBytesAt(dir_); }
   std::int64_t UsedBytes() const;  // of all files in db/
 
   std::optional<Revision> ReadDurable() const;
