@@ -2,17 +2,20 @@
 
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/system_clock.h>
 
 #include <algorithm>
 #include <charconv>
 #include <condition_variable>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
 #include "kv/rocks/backend.h"
+#include "kv/rocks/compaction_room.h"
 #include "kv/rocks/log_file.h"
 #include "kv/rocks/rocks.h"
 #include "registry/catalog.h"
@@ -28,6 +31,7 @@ using std::chrono::minutes;
 constexpr Time kTick = milliseconds(100);
 constexpr Time kCompactEvery = minutes(5);
 constexpr int kLanes = 3;
+constexpr std::uint64_t kHandlersAtEndMax = 10'000'000;
 
 WriteID ToNumber(std::string_view text) {
   WriteID number = 0;
@@ -39,11 +43,14 @@ WriteID ToNumber(std::string_view text) {
 
 // RocksDB's flushes and compactions on one thread, one after the other, and only while nothing else happens:
 // they are held back during a commit or an open. Otherwise the state of the disk would depend on the
-// machine.
+// machine. A job that failed sleeps before RocksDB tries it again: in simulated time, so that a full disk gets its
+// space back meanwhile.
 class Background final : public rocksdb::EnvWrapper {
  public:
-  Background() : EnvWrapper(rocksdb::Env::Default()), thread_([this] { Loop(); }) {
-    file_system_ = kv::rocks::NewLogFileSystem(rocksdb::FileSystem::Default());
+  explicit Background(const World& world)
+      : EnvWrapper(rocksdb::Env::Default()), world_(world), thread_([this] { Loop(); }) {
+    file_system_ = kv::rocks::NewLogFileSystem(kv::rocks::NewRoomFileSystem(rocksdb::FileSystem::Default()));
+    system_clock_ = std::make_shared<SleepingClock>(*this);
   }
   ~Background() override {
     {
@@ -86,9 +93,26 @@ class Background final : public rocksdb::EnvWrapper {
     held_ = false;
     changed_.notify_all();
   }
-  void WaitIdle() {  // REQUIRES: not held
+  // Until no job runs, or the one that runs sleeps. How long it wants to sleep, when it has begun to since the last
+  // call. REQUIRES: not held.
+  std::optional<Time> WaitIdle() {
     std::unique_lock guard(mutex_);
-    changed_.wait(guard, [&] { return jobs_.empty() && !running_; });
+    const std::uint64_t done_max = jobs_done_ + kJobsMax;
+    const auto idle = [&] { return jobs_done_ > done_max || sleeping_ || (jobs_.empty() && !running_); };
+    if (!changed_.wait_for(guard, kJobMax, idle)) world_.Die("a job of RocksDB does not end");
+    if (jobs_done_ > done_max) world_.Die("jobs of RocksDB follow each other without end");
+    return std::exchange(sleep_, std::nullopt);
+  }
+  void EndSleep() {
+    std::lock_guard guard(mutex_);
+    sleeping_ = false;
+    changed_.notify_all();
+  }
+  // The simulation's time does not pass any more: from now on jobs sleep by the machine's, a little.
+  void StopTime() {
+    std::lock_guard guard(mutex_);
+    time_stopped_ = true;
+    changed_.notify_all();
   }
 
  private:
@@ -99,8 +123,41 @@ class Background final : public rocksdb::EnvWrapper {
     void* tag;
     void (*unscheduled)(void*);
   };
-  // A commit that rewrites the store waits for a job; such a one is not held for ever.
+  class SleepingClock final : public rocksdb::SystemClockWrapper {
+   public:
+    explicit SleepingClock(Background& background)
+        : SystemClockWrapper(rocksdb::SystemClock::Default()), background_(background) {}
+    const char* Name() const override { return "SleepingClock"; }
+    void SleepForMicroseconds(int micros) override {
+      if (std::this_thread::get_id() == background_.thread_.get_id()) return background_.Sleep(microseconds(micros));
+      SystemClockWrapper::SleepForMicroseconds(micros);
+    }
+
+   private:
+    Background& background_;
+  };
+  // A commit that rewrites the store waits for a job, one that opens it again for a job's end; such a one is neither
+  // held nor asleep for ever.
   static constexpr std::chrono::seconds kHeldMax{5};
+  static constexpr milliseconds kSleepAtEnd{20};
+  static constexpr std::uint64_t kJobsMax = 10'000;  // between two commits
+  static constexpr std::uint64_t kEarlyMax = 20;     // sleeps in succession that simulated time did not end
+  static constexpr minutes kJobMax{30};              // of the machine's time: a deadlock
+
+  void Sleep(Time least) {
+    std::unique_lock guard(mutex_);
+    if (!time_stopped_) {
+      sleeping_ = true;
+      sleep_ = least;
+      changed_.notify_all();
+      const auto over = [&] { return !sleeping_ || stopping_ || time_stopped_; };
+      early_ = changed_.wait_for(guard, kHeldMax, over) ? 0 : early_ + 1;
+      if (early_ > kEarlyMax) world_.Die("a commit waits without end for a job of RocksDB that fails again and again");
+      sleeping_ = false;
+      sleep_.reset();
+    }
+    if (time_stopped_) changed_.wait_for(guard, kSleepAtEnd, [&] { return stopping_; });
+  }
 
   void Loop() {
     std::unique_lock guard(mutex_);
@@ -117,16 +174,23 @@ class Background final : public rocksdb::EnvWrapper {
       job.function(job.argument);
       guard.lock();
       running_ = false;
+      ++jobs_done_;
       changed_.notify_all();
     }
   }
 
+  const World& world_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> jobs_;
   bool held_ = true;
   bool running_ = false;
+  bool sleeping_ = false;
+  bool time_stopped_ = false;
   bool stopping_ = false;
+  std::optional<Time> sleep_;
+  std::uint64_t jobs_done_ = 0;
+  std::uint64_t early_ = 0;
   std::thread thread_;
 };
 
@@ -149,14 +213,15 @@ Server::Server(World& world, Disk& disk, Model& model, ServerOptions options)
       options_(std::move(options)),
       lanes_(std::make_unique<Lanes>(world, options_.owner, kLanes)),
       fiber_(std::make_unique<Fiber>()),
-      background_(std::make_unique<Background>()),
+      background_(std::make_unique<Background>(world)),
       random_(base::Seeded(world.random().Next())) {
   fiber_->on_yield = [this](Time least) {
     const Time delay = least + sync_delay + world_.Between(microseconds(20), milliseconds(1));
     world_.After(delay, ControlOwner(), [this] { fiber_->Resume(); });
   };
   fiber_->on_end = [this] {
-    if (!stopped_ && kv_ && world_.Chance(options_.flush_every)) Flush();
+    if (stopped_) return;
+    if (kv_ && world_.Chance(options_.flush_every)) Flush();
     RunJobs();
   };
 }
@@ -311,15 +376,22 @@ void Server::Flush() {
   if (!database) return;
   rocksdb::FlushOptions options;
   options.wait = false;
+  options.allow_write_stall = true;  // Else it waits for a compaction, for which a full disk may have no room.
   const auto& families = database->families;
   const auto flushed = database->db->Flush(options, {families.settings, families.changes, families.values});
   flushed.PermitUncheckedError();  // The disk may be full; the log still has everything.
 }
 
 void Server::RunJobs() {
+  if (std::exchange(sleep_over_, false)) background_->EndSleep();
   background_->Release();
-  background_->WaitIdle();
+  const std::optional<Time> sleep = background_->WaitIdle();
   background_->Hold();
+  if (!sleep) return;
+  world_.After(*sleep, ControlOwner(), [this] {
+    sleep_over_ = true;
+    if (!fiber_->busy()) RunJobs();  // Else at the end of the commit.
+  });
 }
 
 void Server::YieldCommit() {
@@ -331,6 +403,7 @@ void Server::Stop() {
   world_.Take(ControlOwner());
   fiber_->hurry = true;
   lanes_->StartDrain();
+  background_->StopTime();
   if (fiber_->busy()) fiber_->Resume();
   background_->Release();
   if (truth_) truth_->Cancel();
@@ -339,11 +412,16 @@ void Server::Stop() {
     for (Resource& resource : resources_) resource.cache->Stop();
     ended = true;
   });
+  std::uint64_t handlers = 0;
   while (!ended || !truth_ended_ || compacting_ || requests_ > 0) {
-    if (!lanes_->DrainOne()) std::this_thread::yield();
+    if (!lanes_->DrainOne())
+      std::this_thread::yield();
+    else if (++handlers > kHandlersAtEndMax)
+      world_.Die("the end of the server takes handlers without end");
   }
   stopper.join();
   while (lanes_->DrainOne()) {
+    if (++handlers > kHandlersAtEndMax) world_.Die("the end of the server takes handlers without end");
   }
 }
 

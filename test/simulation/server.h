@@ -107,6 +107,7 @@ class Server {
   std::unique_ptr<kv::Watcher> truth_;
   bool truth_ended_ = true;
   bool compacting_ = false;
+  bool sleep_over_ = false;  // of a job of RocksDB's
   bool stopped_ = false;
   int requests_ = 0;
 };

@@ -25,6 +25,7 @@ constexpr int kFirstServerOwner = 10;
 constexpr Time kSettleEvery = minutes(10);
 constexpr Time kSettleMost = seconds(120);
 constexpr int kWriters = 6;
+constexpr std::uint64_t kStepsMax = 2000;  // events in a simulated second, on the average: a run that goes in circles
 constexpr std::int64_t kEventTTL = 120;
 
 // Of a commit, where other things may happen.
@@ -41,6 +42,8 @@ class Simulation {
   Outcome Run();
 
  private:
+  // Until then, a failure or the last event.
+  void RunUntil(Time time);
   void StartServer();
   void EndServer(const char* why, std::optional<Disk::Loss> loss);
   void NextFault();
@@ -200,8 +203,8 @@ void Simulation::EndOnALyingDisk() {
   const auto durable = static_cast<kv::Revision>(model_.known());
   disk_.Lie();
   const Time until = world_.now() + world_.Between(seconds(1), seconds(60));
-  while (!model_.failed() && world_.now() < until && world_.Step()) {
-  }
+  RunUntil(until);
+  disk_.SetFree(-1);
   if (model_.failed()) return;
   StopServer(Disk::Loss::kUnsynced);
   kv::rocks::Options options;
@@ -331,6 +334,14 @@ void Simulation::CheckSettled(Time since) {
   world_.After(kSettleEvery, kFaultOwner, [this] { Settle(); });
 }
 
+void Simulation::RunUntil(Time time) {
+  const auto length = std::chrono::duration_cast<seconds>(time).count();
+  const std::uint64_t steps_max = kStepsMax * (60 + static_cast<std::uint64_t>(length));
+  while (!model_.failed() && world_.now() < time && world_.Step()) {
+    if (world_.steps() > steps_max) model_.Fail(fmt::format("more than {} events until {} s", steps_max, length));
+  }
+}
+
 Outcome Simulation::Run() {
   Disk::ObeyFreeze();
   StartServer();
@@ -338,8 +349,7 @@ Outcome Simulation::Run() {
   for (auto& informer : informers_) informer->Begin();
   NextFault();
   world_.After(kSettleEvery, kFaultOwner, [this] { Settle(); });
-  while (!model_.failed() && world_.now() < duration_ && world_.Step()) {
-  }
+  RunUntil(duration_);
   Outcome outcome;
   outcome.hash = world_.hash();
   outcome.simulated = world_.now();

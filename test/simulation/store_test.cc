@@ -5,11 +5,16 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
 #include <filesystem>
+#include <optional>
 
 #include "async/io_pool.h"
 #include "base/testing/seeded_random.h"
+#include "kv/rocks/backend.h"
 #include "kv/rocks/rocks.h"
 #include "simulation/disk.h"
+#include "simulation/model.h"
+#include "simulation/server.h"
+#include "simulation/world.h"
 
 namespace keelson::simulation {
 namespace {
@@ -73,6 +78,71 @@ TEST(StoreOnDisk, WhatIsShownAfterAFailedSyncAndAKillStays) {
     store.Open();
     EXPECT_EQ(store.Keys(), shown + "/c");
     store.End(Disk::Loss::kNothing);
+  }
+  std::filesystem::remove_all(dir);
+}
+
+// A server in simulated time, and what a test asks of its store.
+class StoreInTime {
+ public:
+  explicit StoreInTime(const std::string& dir) : disk_(dir) {
+    auto started = Server::Start(world_, disk_, model_, {.dir = dir + "/data", .owner = 10, .flush_every = 1});
+    if (started.ok()) server_ = *std::move(started);
+  }
+  ~StoreInTime() {
+    if (server_) server_->Stop();
+  }
+  bool started() const { return server_ != nullptr; }
+  template <class T>
+  bool Succeeds(Awaitable<kv::Result<T>> work) {
+    std::optional<bool> ok;
+    server_->Ask<kv::Result<T>>(std::move(work), [&](kv::Result<T> result) { ok = result.ok(); });
+    while (!ok && world_.Step()) {
+    }
+    return ok.value_or(false);
+  }
+  void Pass(Time time) {
+    for (const Time until = world_.now() + time; world_.now() < until;) world_.Step();
+  }
+  // Of the column family with the leases.
+  std::string NewTables() {
+    const auto database = static_cast<kv::rocks::RocksBackend*>(kv().backend())->database();
+    std::string count;
+    database->db->GetProperty(database->families.settings, "rocksdb.num-files-at-level0", &count);
+    return count;
+  }
+  kv::mvcc::EmbeddedStore& kv() { return server_->kv(); }
+  Disk& disk() { return disk_; }
+
+ private:
+  World world_{1};
+  Model model_{world_};
+  Disk disk_;
+  std::unique_ptr<Server> server_;
+};
+
+// RocksDB tries a compaction that found no room again after a second. That second has to be simulated: no space comes
+// back while the simulation waits for it.
+TEST(StoreInTime, CompactionWithoutRoomIsTriedAgain) {
+  const std::string dir = std::filesystem::temp_directory_path() / ("keelson-time-" + std::to_string(::getpid()));
+  std::filesystem::remove_all(dir);
+  std::filesystem::create_directories(dir);
+  {
+    StoreInTime store(dir);
+    ASSERT_TRUE(store.started());
+    // Every commit is flushed into a table of its own, all with the same keys.
+    ASSERT_TRUE(store.Succeeds(store.kv().LeaseGrant(1000, 7)));
+    ASSERT_TRUE(store.Succeeds(store.kv().LeaseRevoke(7)));
+    ASSERT_TRUE(store.Succeeds(store.kv().LeaseGrant(1000, 7)));
+    const std::string before = store.NewTables();
+    store.disk().SetFree(0);  // The reserve gives room for the commit and its table, not for a compaction.
+    ASSERT_TRUE(store.Succeeds(store.kv().LeaseRevoke(7)));
+    store.Pass(std::chrono::seconds(30));
+    EXPECT_EQ(before, "3");
+    EXPECT_EQ(store.NewTables(), "4");
+    store.disk().SetFree(-1);
+    store.Pass(std::chrono::seconds(3));
+    EXPECT_EQ(store.NewTables(), "0");
   }
   std::filesystem::remove_all(dir);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/execution.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "base/check.h"
@@ -60,6 +61,11 @@ void Fiber::Yield(Time least) {
   if (hurry) return;
   least_ = least;
   ::swapcontext(&own_, &main_);
+}
+
+void World::Die(const char* why) const {
+  std::fprintf(stderr, "KEELSON_SIMULATION_SEED=%llu %s\n", static_cast<unsigned long long>(seed_), why);
+  std::abort();
 }
 
 Time World::Exponential(Time mean) {

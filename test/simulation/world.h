@@ -74,8 +74,10 @@ class Fiber {
 
 class World {
  public:
-  explicit World(std::uint64_t seed) : random_(base::Seeded(seed)) {}
+  explicit World(std::uint64_t seed) : seed_(seed), random_(base::Seeded(seed)) {}
 
+  // Ends the process with the seed: for threads that cannot go on.
+  [[noreturn]] void Die(const char* why) const;
   SimulatedClock& clock() { return clock_; }
   Time now() const { return clock_.now; }
   base::Random& random() { return *random_; }
@@ -109,6 +111,7 @@ class World {
     int owner;
     Work work;
   };
+  const std::uint64_t seed_;
   SimulatedClock clock_;
   std::unique_ptr<base::Random> random_;
   std::map<std::pair<Time, std::uint64_t>, Event> events_;
