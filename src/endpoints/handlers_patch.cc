@@ -220,7 +220,8 @@ Awaitable<http::Response> Write(const PatchRequest& patch, registry::UpdatedObje
   if (!written.ok()) co_return StatusResponse(exchange, written.error());
   exchange.trace.Step("Object stored in database");
   exchange.trace.AboutToRespond();
-  co_return ObjectResponse(exchange, patch.scope, patch.media, written->object, written->created ? 201 : 200);
+  co_return ObjectResponse(exchange, patch.scope, patch.media, written->object, written->created ? 201 : 200,
+                           ObjectEncoder::Keep::kNo);
 }
 
 meta::Status StrictApplyError(const std::string& error) {

@@ -111,6 +111,7 @@ class Store final : public Interface {
   // An object as the codec writes it.
   struct Encoded {
     SharedBytes plain;
+    Outcome<SharedBytes, std::string> stored;     // the form in which it lies in the store; most often `plain` itself
     Outcome<SharedBytes, std::string> completed;  // what reading makes of it; empty: the same
   };
   Awaitable<kv::Result<kv::RangeResponse>> Range(std::string_view operation, kv::RangeRequest request,
@@ -129,9 +130,11 @@ class Store final : public Interface {
   std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                std::string_view full_key) const;
   Encoded Complete(SharedBytes plain) const;
-  Outcome<RecentWrites::Read, std::string> ReadBack(const SharedBytes& plain);
-  void Remember(const SharedBytes& stored, const Encoded& encoded);
-  Result<ObjectPtr> Written(std::string full_key, Encoded encoded, kv::Revision revision) const;
+  Outcome<RecentWrites::Read, std::string> ReadBack(const SharedBytes& plain) const;
+  void Remember(const Encoded& encoded);
+  Outcome<ObjectPtr, std::string> NewObject(std::string_view full_key, const SharedBytes& normalized,
+                                            std::uint64_t revision, bool stale) const;
+  Result<ObjectPtr> Written(std::string full_key, Encoded encoded, kv::Revision revision);
   Awaitable<Result<State>> StateOf(std::string full_key, kv::RangeResponse range);
   Awaitable<Result<kv::TxnResponse>> PutIfUnchanged(std::string full_key, Encoded encoded, std::uint64_t revision,
                                                     std::uint64_t ttl_seconds, bool with_failure_read,
