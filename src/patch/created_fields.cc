@@ -207,7 +207,7 @@ class Writer {
     const std::size_t base = slots_.size();
     slots_.resize(base + type.json_fields.size(), nullptr);
     for (const Member& member : value.members()) {
-      const std::uint16_t position = type.FindPosition(member.key);
+      const std::uint16_t position = PositionOf(type, member);
       if (position != schema::Struct::kNoPosition) slots_[base + position] = &member.value;
     }
     for (const std::uint16_t position : type.name_index) {
