@@ -209,8 +209,11 @@ Result<ObjectPtr> Store::WithResourceVersion(const Object& object, std::uint64_t
                               parts_.forms));
 }
 
-Store::Encoded Store::Complete(SharedBytes plain) const {
-  auto completed = parts_.codec.completes_on_read() ? parts_.codec.Normalize(plain.view()) : SharedBytes();
+// `plain` is what the codec has made of `object`.
+Store::Encoded Store::Complete(Value object, SharedBytes plain) const {
+  const bool complete =
+      !parts_.codec.completes_on_read() || (parts_.completion != nullptr && parts_.completion->IsComplete(object));
+  Outcome<SharedBytes, std::string> completed = complete ? SharedBytes() : parts_.codec.Normalize(plain.view());
   auto stored = parts_.form != nullptr ? parts_.form->ToStorage(plain) : plain;
   return {std::move(plain), std::move(stored), std::move(completed)};
 }
@@ -377,7 +380,7 @@ Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::u
   if (!plain.ok()) co_return UntypedError(plain.error());
   const std::size_t length = plain->size();
   span->AddEvent("Encode succeeded", {{"len", length}});
-  Encoded encoded = Complete(*std::move(plain));
+  Encoded encoded = Complete(object, *std::move(plain));
   KS_CO_TRY(const kv::TxnResponse response,
             co_await PutIfUnchanged(full_key, encoded, 0, ttl_seconds, false, caller.Under(*span)));
   if (!response.succeeded) co_return Error{.code = ErrorCode::kKeyExists, .key = full_key};
@@ -476,7 +479,7 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
         continue;
       }
     }
-    Encoded encoded = Complete(*std::move(plain));
+    Encoded encoded = Complete(updated->object, *std::move(plain));
     if (state.object && state.object->stale() && co_await LiesInStore(full_key, encoded, state.object))
       co_return state.object;
     KS_CO_TRY(kv::TxnResponse response, co_await PutIfUnchanged(full_key, encoded, state.revision(),

@@ -14,6 +14,7 @@
 #include "async/gate.h"
 #include "base/clock.h"
 #include "kv/kv.h"
+#include "storage/completion.h"
 #include "storage/encoded_forms.h"
 #include "storage/interface.h"
 #include "storage/lease_manager.h"
@@ -41,8 +42,9 @@ struct StoreParts {
   const Transformer& transformer = Transformer::Identity();
   LeaseManager& leases;
   EncodedForms* forms = nullptr;
-  ResourceMetrics* metrics = nullptr;  // may be null
-  const StoredForm* form = nullptr;    // null: what is encoded is what is stored
+  ResourceMetrics* metrics = nullptr;      // may be null
+  const StoredForm* form = nullptr;        // null: what is encoded is what is stored
+  const Completion* completion = nullptr;  // null: what is written is decoded to find out whether it is complete
 };
 
 class Store final : public Interface {
@@ -129,7 +131,7 @@ class Store final : public Interface {
   Awaitable<bool> LiesInStore(std::string full_key, Encoded encoded, ObjectPtr completed);
   std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                std::string_view full_key) const;
-  Encoded Complete(SharedBytes plain) const;
+  Encoded Complete(Value object, SharedBytes plain) const;
   Outcome<RecentWrites::Read, std::string> ReadBack(const SharedBytes& plain) const;
   void Remember(const Encoded& encoded);
   Outcome<ObjectPtr, std::string> NewObject(std::string_view full_key, const SharedBytes& normalized,
