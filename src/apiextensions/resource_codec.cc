@@ -6,6 +6,7 @@
 #include "codec/cbor.h"
 #include "codec/json.h"
 #include "object/json_reader.h"
+#include "storage/completion.h"
 #include "storage/json_splice.h"
 #include "storage/stored_form.h"
 #include "validation/structural/object_pipeline.h"
@@ -58,7 +59,7 @@ Outcome<Value, std::string> DecodeStored(base::Arena& arena, std::string_view st
   return decoded->value;
 }
 
-class ResourceCodec final : public storage::ResourceCodec, public storage::StoredForm {
+class ResourceCodec final : public storage::ResourceCodec, public storage::StoredForm, public storage::Completion {
  public:
   ResourceCodec(CustomKindPtr kind, VersionKindPtr view, bool encode_view, StoredAs stored_as = StoredAs::kJSON)
       : kind_(std::move(kind)), view_(std::move(view)), encode_view_(encode_view), stored_as_(stored_as) {}
@@ -67,7 +68,7 @@ class ResourceCodec final : public storage::ResourceCodec, public storage::Store
 
   Outcome<SharedBytes, std::string> Encode(base::Arena& arena, Value object) const override {
     if (!object.is_map()) return std::string("an object is needed");
-    const std::string_view api_version = encode_view_ ? view_->api_version : kind_->storage_api_version;
+    const std::string_view api_version = EncodedVersion();
     const Replaced version(arena, object, "apiVersion", Value(api_version));
     const Value metadata = object["metadata"];
     if (!metadata.is_map()) return std::string(kCorrupt);
@@ -106,9 +107,8 @@ class ResourceCodec final : public storage::ResourceCodec, public storage::Store
     const Value metadata = object["metadata"];
     KS_TRY(const Value typed, structural::CoerceObjectMeta(arena, metadata, true, nullptr));
     const bool same_metadata = typed == metadata && metadata["generation"].as_int() != 0;
-    const bool same_rest = own->preserve_unknown_fields ? !own->schema.root().has_defaults_below()
-                                                        : !structural::WouldChange(object, own->schema.root());
-    if (same_metadata && same_rest && !stored.starts_with(codec::kCBORMagic)) return SharedBytes();
+    if (same_metadata && IsCompleteBesidesMetadata(object, *own) && !stored.starts_with(codec::kCBORMagic))
+      return SharedBytes();
     KS_TRY(const auto coerced, structural::CoerceObject(arena, object, own->schema.root(),
                                                         {.source = structural::Source::kStorage,
                                                          .preserve_unknown_fields = own->preserve_unknown_fields}));
@@ -117,6 +117,13 @@ class ResourceCodec final : public storage::ResourceCodec, public storage::Store
     codec::EncodeJSON(object, out);
     out += '\n';
     return out == stored ? SharedBytes() : SharedBytes(out);
+  }
+
+  bool IsComplete(const Value& object) const override {
+    const VersionKind* const own = kind_->FindAPIVersion(EncodedVersion());
+    const Value metadata = object["metadata"];
+    return own != nullptr && structural::IsTypedObjectMeta(metadata) && metadata["generation"].as_int() != 0 &&
+           IsCompleteBesidesMetadata(object, *own);
   }
 
   bool differs() const override { return stored_as_ == StoredAs::kCBOR; }
@@ -177,6 +184,13 @@ class ResourceCodec final : public storage::ResourceCodec, public storage::Store
 
  private:
   // Name, namespace and labels from the front of the object: what follows metadata is not looked at.
+  static bool IsCompleteBesidesMetadata(const Value& object, const VersionKind& version) {
+    const schema::structural::Node root = version.schema.root();
+    return version.preserve_unknown_fields ? !root.has_defaults_below() : !structural::WouldChange(object, root);
+  }
+
+  std::string_view EncodedVersion() const { return encode_view_ ? view_->api_version : kind_->storage_api_version; }
+
   static bool ScanMetadata(std::string_view stored, storage::Attributes& attributes) {
     JSONReader reader(stored);
     std::string_view key;

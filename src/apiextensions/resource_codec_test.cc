@@ -4,6 +4,7 @@
 
 #include "codec/cbor.h"
 #include "object/json_text.h"
+#include "storage/completion.h"
 #include "storage/stored_form.h"
 
 namespace keelson::apiextensions {
@@ -59,6 +60,57 @@ TEST_F(ResourceCodecTest, CBORIsReadWhereJSONIsWritten) {
   ASSERT_TRUE(normalized.ok());
   EXPECT_EQ(normalized->view(), kShip);
   EXPECT_TRUE(codec->Normalize(kShip)->empty());
+}
+
+// What is told from the object before it is encoded is what decoding the bytes would have told.
+TEST_F(ResourceCodecTest, CompleteObjectsAreKnownBeforeTheyAreEncoded) {
+  struct Case {
+    const char* name;
+    const char* object;
+    bool want;
+  };
+  constexpr Case kCases[] = {
+      {"complete",
+       R"({"kind":"Ship","apiVersion":"example.com/v1","metadata":{"generation":1,"name":"s"},"color":"red"})", true},
+      {"in another version",
+       R"({"kind":"Ship","apiVersion":"example.com/v2","metadata":{"generation":1,"name":"s"},"color":"red"})", true},
+      {"a version is set",
+       R"({"kind":"Ship","metadata":{"generation":1,"name":"s","resourceVersion":"7"},"color":"red"})", true},
+      {"a default is missing", R"({"kind":"Ship","metadata":{"generation":1,"name":"s"}})", false},
+      {"an unknown field", R"({"kind":"Ship","metadata":{"generation":1,"name":"s"},"color":"red","more":1})", false},
+      {"a null to be dropped", R"({"kind":"Ship","metadata":{"generation":1,"name":"s"},"color":"red","size":null})",
+       false},
+      {"no generation", R"({"kind":"Ship","metadata":{"name":"s"},"color":"red"})", false},
+      {"unknown metadata", R"({"kind":"Ship","metadata":{"generation":1,"name":"s","more":1},"color":"red"})", false},
+  };
+  const auto codec = Codec(StoredAs::kJSON);
+  const auto& completion = dynamic_cast<const storage::Completion&>(*codec);
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    const auto object = object::ParseJSON(arena_, c.object);
+    ASSERT_TRUE(object);
+    EXPECT_EQ(completion.IsComplete(*object), c.want);
+    const auto encoded = codec->Encode(arena_, *object);
+    ASSERT_TRUE(encoded.ok());
+    const auto normalized = codec->Normalize(encoded->view());
+    ASSERT_TRUE(normalized.ok());
+    EXPECT_EQ(normalized->empty(), c.want);
+  }
+}
+
+// The field manager leaves raw text in managedFields.
+TEST_F(ResourceCodecTest, ManagedFieldsMayBeRaw) {
+  const auto codec = Codec(StoredAs::kJSON);
+  const auto object = object::ParseJSON(
+      arena_,
+      R"({"kind":"Ship","metadata":{"generation":1,"name":"s","managedFields":[{"manager":"m","operation":"Update"}]},"color":"red"})");
+  ASSERT_TRUE(object);
+  Value entry = object->Get("metadata", "managedFields")[std::size_t{0}];
+  entry.Set(arena_, "fieldsV1", Value::Raw(R"({"f:size":{}})"));
+  EXPECT_TRUE(dynamic_cast<const storage::Completion&>(*codec).IsComplete(*object));
+  const auto encoded = codec->Encode(arena_, *object);
+  ASSERT_TRUE(encoded.ok());
+  EXPECT_TRUE(codec->Normalize(encoded->view())->empty());
 }
 
 }  // namespace

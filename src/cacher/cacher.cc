@@ -135,6 +135,23 @@ struct Cacher::Impl {
     co_return co_await Fresh(current, caller.span);
   }
 
+  // Admission lists quotas and limit ranges of namespaces that have none for every pod. Waiting for freshness would be
+  // waiting until this cache has caught up with the writes of all other resources, so the embedded store is asked.
+  bool LooksEmpty(const std::string& prefix, const ListOptions& list_options) const {
+    if (!store.kv().embedded() || !list_options.recursive || list_options.caller.span.active()) return false;
+    const SnapshotPtr snapshot = dispatcher->Current();
+    return snapshot->objects.Rank(prefix) == snapshot->objects.Rank(kv::PrefixEnd(prefix));
+  }
+
+  // An empty list at the newest revision; nothing where something is below `full_key`.
+  Awaitable<std::optional<ObjectList>> EmptyNow(std::string full_key) {
+    const auto range =
+        co_await store.kv().Range({.key = full_key, .range_end = kv::PrefixEnd(full_key), .count_only = true});
+    if (!range.ok() || range->count != 0) co_return std::nullopt;
+    metrics.lists.fetch_add(1, std::memory_order_relaxed);
+    co_return ObjectList{.resource_version = static_cast<std::uint64_t>(range->revision)};
+  }
+
   ObjectPtr Cached(std::string_view key) const {
     if (!reflector.ready()) return nullptr;
     const SnapshotPtr snapshot = dispatcher->Current();
@@ -414,11 +431,13 @@ Awaitable<Result<ObjectPtr>> Cacher::Get(std::string key, storage::GetOptions op
   co_return Error{.code = storage::ErrorCode::kKeyNotFound, .key = impl.store.FullKey(relative)};
 }
 
-// The newest state of an object that is in the cache: most GETs.
+// The newest state of an object that is in the cache (most GETs), or for "0" the cached one.
 ObjectPtr Cacher::TryGet(std::string_view key, const storage::GetOptions& options) {
-  if (!options.resource_version.empty() || options.caller.span.active()) return nullptr;
-  const ObjectPtr cached = impl_->Cached(key);
-  return cached ? impl_->store.TryGetLatest(key, cached, options.caller) : nullptr;
+  const bool any_age = options.resource_version == "0";
+  if ((!any_age && !options.resource_version.empty()) || options.caller.span.active()) return nullptr;
+  ObjectPtr cached = impl_->Cached(key);
+  if (any_age || !cached) return cached;
+  return impl_->store.TryGetLatest(key, cached, options.caller);
 }
 
 Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions options) {
@@ -451,6 +470,9 @@ Awaitable<Result<ObjectList>> Cacher::GetList(std::string key, ListOptions optio
     co_return impl.ListFrom(impl.dispatcher->Current(), key, prefix, plan, options);
   }
   impl.metrics.consistent_reads.fetch_add(1, std::memory_order_relaxed);
+  if (plan.start_key.empty() && impl.LooksEmpty(prefix, options)) {
+    if (auto empty = co_await impl.EmptyNow(impl.store.FullKey(prefix))) co_return *std::move(empty);
+  }
   auto fresh = co_await impl.FreshNow(options.caller);
   if (!fresh.ok()) {
     if (!IsTooLarge(fresh.error())) {

@@ -140,6 +140,33 @@ TEST_F(CacherTest, ConsistentReadGoesToAnEtcdWithUnorderedProgress) {
   EXPECT_EQ(cacher().metrics().consistent_read_fallbacks, 0u);
 }
 
+// The cache cannot catch up here, and need not: the store knows that nothing is there.
+TEST_F(CacherTest, ConsistentListOfNothingDoesNotWaitForTheCache) {
+  Create({.name = "a"});
+  Sync();
+  harness().failing().Hold();
+  const std::uint64_t behind = cacher().resource_version();
+  PutElsewhere("/registry/secrets/x");
+  const auto empty = List("/pods/other", {});
+  EXPECT_EQ(Names(empty), "");
+  EXPECT_GT(empty.resource_version, behind) << "the newest revision, at which the list is empty";
+  EXPECT_EQ(cacher().resource_version(), behind);
+  EXPECT_EQ(cacher().metrics().consistent_read_fallbacks, 0u);
+
+  // An object that the cache has not seen yet is found.
+  Create({.name = "b", .name_space = "other"});
+  auto pending = Spawn(cacher().GetList("/pods/other", {}));
+  PassUntil(pending);
+  auto list = pending.get();
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(Names(*list), "b");
+  harness().failing().Release();
+  Sync();
+  // A watch from the list's revision goes on from there.
+  auto watch = Watch("/pods/other", {.resource_version = std::to_string(empty.resource_version)});
+  EXPECT_EQ(watch->NextText().substr(0, 13), "ADDED other/b");
+}
+
 TEST_F(CacherTest, ConsistentReadNeedsNoWaitWhenOthersWrite) {
   Create({.name = "a"});
   Sync();

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "codec/json.h"
 #include "controlplane/bootstrap.h"
+#include "controlplane/decoded_objects.h"
 #include "registry/catalog.h"
 #include "registry/catalog/conversion.h"
 #include "schema/schema.h"
@@ -25,7 +26,7 @@ class StorageReader final : public AdmissionReader {
     auto store = storage_.Find(group, resource);
     if (!store) co_return meta::NewNotFound({group, resource}, name);
     KS_CO_TRY(const storage::ObjectPtr object, co_await store->Get(name_space, name, live ? "" : "0"));
-    co_return store->Decode(arena, object);
+    co_return Decode(arena, *store, object);
   }
 
   void SetCustomStores(CustomStores stores) override { custom_stores_ = std::move(stores); }
@@ -34,7 +35,14 @@ class StorageReader final : public AdmissionReader {
                                 std::string name_space) override {
     auto store = storage_.Find(group, resource);
     if (!store) co_return std::vector<Value>();
-    co_return co_await ListOf(arena, std::move(store), std::move(name_space));
+    KS_CO_TRY(const std::vector<storage::ObjectPtr> objects, co_await ObjectsOf(store, std::move(name_space)));
+    std::vector<Value> values;
+    values.reserve(objects.size());
+    for (const storage::ObjectPtr& object : objects) {
+      KS_CO_TRY(const Value value, Decode(arena, *store, object));
+      values.push_back(value);
+    }
+    co_return values;
   }
 
   Task<void> UpdateStatus(base::Arena& arena, std::string group, std::string resource, std::string name_space,
@@ -114,7 +122,7 @@ class StorageReader final : public AdmissionReader {
     const auto found = FindKind(kind);
     if (!found) co_return std::vector<Value>();
     KS_CO_TRY(const auto custom, CustomStore(kind, found->resource));
-    if (custom) co_return co_await ListOf(arena, custom, std::move(name_space));
+    if (custom) co_return co_await ListCustom(arena, custom, std::move(name_space));
     KS_CO_TRY(std::vector<Value> objects, co_await List(arena, kind.group, found->resource, name_space));
     for (Value& object : objects) {
       KS_CO_TRY(object, Document(arena, kind, object));
@@ -164,9 +172,15 @@ class StorageReader final : public AdmissionReader {
   }
 
  private:
-  static Task<std::vector<Value>> ListOf(base::Arena& arena, std::shared_ptr<registry::Store> store,
-                                         std::string name_space) {
-    std::vector<Value> values;
+  // REQUIRES: `store` is the one of its resource, not a view.
+  meta::Result<Value> Decode(base::Arena& arena, const registry::Store& store, const storage::ObjectPtr& object) {
+    auto decoded = decoded_.Decode(arena, store.codec(), object);
+    if (!decoded.ok()) return meta::NewPlainError(decoded.error());
+    return *decoded;
+  }
+
+  static Task<std::vector<storage::ObjectPtr>> ObjectsOf(std::shared_ptr<registry::Store> store,
+                                                         std::string name_space) {
     storage::ListOptions options;
     options.resource_version = "0";
     KS_CO_TRY(storage::ObjectList list, co_await store->List(name_space, std::move(options)));
@@ -174,9 +188,17 @@ class StorageReader final : public AdmissionReader {
     if (list.items.empty()) {
       KS_CO_TRY(list, co_await store->List(name_space, storage::ListOptions{}));
     }
-    values.reserve(list.items.size());
-    for (const auto& item : list.items) {
-      KS_CO_TRY(const Value value, store->Decode(arena, item));
+    co_return std::move(list.items);
+  }
+
+  // Custom resources: `store` may be one of several views of the same objects.
+  static Task<std::vector<Value>> ListCustom(base::Arena& arena, std::shared_ptr<registry::Store> store,
+                                             std::string name_space) {
+    KS_CO_TRY(const std::vector<storage::ObjectPtr> objects, co_await ObjectsOf(store, std::move(name_space)));
+    std::vector<Value> values;
+    values.reserve(objects.size());
+    for (const storage::ObjectPtr& object : objects) {
+      KS_CO_TRY(const Value value, store->Decode(arena, object));
       values.push_back(value);
     }
     co_return values;
@@ -212,6 +234,7 @@ class StorageReader final : public AdmissionReader {
   }
 
   ResourceStorage& storage_;
+  DecodedObjects decoded_;
   std::mutex mutex_;
   std::map<meta::GroupVersionKind, Kind> custom_;                        // kinds of custom resources
   std::map<std::string, std::vector<meta::GroupVersionKind>> kinds_of_;  // those of a definition, by its name

@@ -125,6 +125,15 @@ meta::Result<codec::Decoded> DecodeApply(base::Arena& arena, std::string_view ty
   return *std::move(config);
 }
 
+bool IsOfScope(const Scope& scope, const Value& object) {
+  if (object["kind"].as_string() != scope.kind.kind) return false;
+  const std::string_view api_version = object["apiVersion"].as_string();
+  const std::string& group = scope.kind.group;
+  if (group.empty()) return api_version == scope.kind.version;
+  return api_version.size() == group.size() + 1 + scope.kind.version.size() && api_version.starts_with(group) &&
+         api_version[group.size()] == '/' && api_version.ends_with(scope.kind.version);
+}
+
 std::string BodySummary(std::string_view body) {
   if (body.empty()) return "<empty>";
   const std::string_view head = body.substr(0, kSummaryBytes);
@@ -244,6 +253,15 @@ Outcome<KindCodec::Document, std::string> TableKindCodec::FromDocument(base::Are
   return RestoreError(document, *scope.type, decoded.error().message);
 }
 
+// Nearly every body says that it is of the scope's kind and version, and is read as that at once. Nothing where it is
+// something else or cannot be read: it has to be looked through for what it is.
+std::optional<codec::Decoded> DecodeAsScope(base::Arena& arena, const Scope& scope, std::string_view text,
+                                            bool strict) {
+  auto decoded = codec::DecodeJSON(arena, text, *scope.type, {.strict = strict});
+  if (!decoded.ok() || !IsOfScope(scope, decoded->value)) return std::nullopt;
+  return *std::move(decoded);
+}
+
 meta::Result<Value> TableKindCodec::DecodeRequest(Exchange& exchange, const Scope& scope, Format format,
                                                   std::string_view body, std::string_view field_validation) const {
   base::Arena& arena = exchange.context.arena;
@@ -294,12 +312,18 @@ meta::Result<Value> TableKindCodec::DecodeRequest(Exchange& exchange, const Scop
       codec::EncodeJSON(cbor, json_of_yaml);
       text = json_of_yaml;
     }
-    auto type_meta = codec::FindTypeMeta(arena, text);
-    if (!type_meta.ok()) {
-      return UnrecognizedBody(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, body);
+    if (auto own = DecodeAsScope(arena, scope, text, wants_strict)) {
+      kind = scope.kind;
+      decoded = *std::move(own);
+    } else {
+      auto type_meta = codec::FindTypeMeta(arena, text);
+      if (!type_meta.ok()) {
+        return UnrecognizedBody(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message,
+                                body);
+      }
+      KS_TRY(const schema::Struct* type, resolve(type_meta->api_version, type_meta->kind));
+      decoded = codec::DecodeJSON(arena, text, *type, {.strict = wants_strict});
     }
-    KS_TRY(const schema::Struct* type, resolve(type_meta->api_version, type_meta->kind));
-    decoded = codec::DecodeJSON(arena, text, *type, {.strict = wants_strict});
   }
   if (!decoded.ok()) return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, decoded.error().message));
   if (kind.kind != scope.kind.kind || kind.group != scope.kind.group) {

@@ -12,7 +12,11 @@
 
 namespace keelson::endpoints {
 
+struct Scope;  // endpoints/scope.h
+
 meta::GroupVersion ParseAPIVersion(std::string_view text);
+// Whether an object says that it is of the scope's kind and version.
+bool IsOfScope(const Scope& scope, const Value& object);
 // Whether upstream registers the kinds of two groups in one scheme: the aggregator and the server of definitions have
 // schemes of their own.
 bool SameScheme(std::string_view group, std::string_view other);

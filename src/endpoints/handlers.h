@@ -33,9 +33,10 @@ meta::Result<void> ReportStrictErrors(Exchange& exchange, const std::vector<std:
                                       std::string_view field_validation,
                                       const std::function<meta::Status(const std::string& text)>& refuse);
 
-// 200 (or `code`) with the object in the negotiated representation, gzipped if large enough.
+// 200 (or `code`) with the object in the negotiated representation, gzipped if large enough. The answer of a write is
+// not kept as an encoded form: the object is the watch cache's own, and most objects that are written are not read soon.
 http::Response ObjectResponse(Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
-                              const storage::ObjectPtr& object, int code);
+                              const storage::ObjectPtr& object, int code, ObjectEncoder::Keep keep);
 http::Response BytesResponse(const Exchange& exchange, int code, std::string_view content_type, base::SharedBytes body,
                              bool may_compress);
 

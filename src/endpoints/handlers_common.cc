@@ -78,7 +78,7 @@ http::Response BytesResponse(const Exchange& exchange, int code, std::string_vie
 }
 
 http::Response ObjectResponse(Exchange& exchange, const ScopePtr& scope, const MediaTypeOptions& media,
-                              const storage::ObjectPtr& object, int code) {
+                              const storage::ObjectPtr& object, int code, ObjectEncoder::Keep keep) {
   if (media.transform == Transform::kPartialObjectMetadataList) {
     if (scope->codec->custom_resource()) return StatusResponse(exchange, meta::NewPlainError("content is not a list"));
     return StatusResponse(
@@ -93,7 +93,7 @@ http::Response ObjectResponse(Exchange& exchange, const ScopePtr& scope, const M
   const ObjectEncoder encoder(scope, media, *include);
   using Latency = telemetry::LatencyTrackers;
   const auto begun = base::Clock::Real().Monotonic();
-  auto body = encoder.Whole(object);
+  auto body = encoder.Whole(object, keep);
   // Tables and metadata alone are made of the object; everything else is its encoding.
   exchange.context.latencies.Add(
       media.transform == Transform::kNone ? Latency::kSerializeResponseObject : Latency::kTransformResponseObject,

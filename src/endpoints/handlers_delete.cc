@@ -151,7 +151,7 @@ Awaitable<http::Response> DeleteResource(ScopePtr scope, ExchangePtr exchange) {
   const int code = !deleted->deleted && options->orphan_dependents == false ? 202 : 200;
   if (deleted->deleted && !scope->rest->rest_strategy().row().return_deleted_object)
     co_return DeletedStatus(*exchange, *scope, *media, deleted->object);
-  co_return ObjectResponse(*exchange, scope, *media, deleted->object, code);
+  co_return ObjectResponse(*exchange, scope, *media, deleted->object, code, ObjectEncoder::Keep::kNo);
 }
 
 Awaitable<http::Response> DeleteCollection(ScopePtr scope, ExchangePtr exchange) {

@@ -151,7 +151,12 @@ meta::Result<Value> Patcher::Apply(Value current) {
     scope_.codec->ApplyDefaults(arena_, scope_, *quick);
     return *quick;
   }
-  KS_TRY(const Value document, scope_.codec->ToDocument(arena_, scope_, current));
+  // A custom resource is a document already, which a merge patch leaves as it is.
+  const bool is_document = type_ == kMergePatch && scope_.codec->custom_resource();
+  Value document = current;
+  if (!is_document) {
+    KS_TRY(document, scope_.codec->ToDocument(arena_, scope_, current));
+  }
   const bool checked = options_.field_validation != "Ignore";
   const bool strategic = type_ == kStrategicPatch;
   Value patched;
@@ -220,7 +225,8 @@ Awaitable<http::Response> Write(const PatchRequest& patch, registry::UpdatedObje
   if (!written.ok()) co_return StatusResponse(exchange, written.error());
   exchange.trace.Step("Object stored in database");
   exchange.trace.AboutToRespond();
-  co_return ObjectResponse(exchange, patch.scope, patch.media, written->object, written->created ? 201 : 200);
+  co_return ObjectResponse(exchange, patch.scope, patch.media, written->object, written->created ? 201 : 200,
+                           ObjectEncoder::Keep::kNo);
 }
 
 meta::Status StrictApplyError(const std::string& error) {
@@ -277,8 +283,8 @@ Awaitable<http::Response> ApplyPatch(const PatchRequest& patch) {
 // The stored object in the endpoint's version, to be read only. Without a conversion only kind and apiVersion are put
 // there: one level is copied.
 Value Live(base::Arena& arena, const Scope& scope, Value existing) {
-  if (scope.conversion != nullptr || scope.codec->custom_resource())
-    return scope.codec->FromHub(arena, scope, existing.Clone(arena));
+  if (scope.codec->custom_resource()) return scope.codec->FromHub(arena, scope, existing);  // stored as it is served
+  if (scope.conversion != nullptr) return scope.codec->FromHub(arena, scope, existing.Clone(arena));
   Value copy = Value::Map(arena, existing.size() + 2);
   for (const object::Member& member : existing.members()) copy.AppendMember(arena, member.key, member.value);
   return scope.codec->FromHub(arena, scope, copy);

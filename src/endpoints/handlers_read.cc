@@ -148,7 +148,7 @@ Awaitable<http::Response> GetResource(ScopePtr scope, ExchangePtr exchange) {
                                                     exchange->context.caller());
   if (!object.ok()) co_return StatusResponse(*exchange, object.error());
   exchange->trace.AboutToRespond();
-  co_return ObjectResponse(*exchange, scope, *media, *object, 200);
+  co_return ObjectResponse(*exchange, scope, *media, *object, 200, ObjectEncoder::Keep::kYes);
 }
 
 Awaitable<http::Response> ListResource(ScopePtr scope, ExchangePtr exchange, bool force_watch) {

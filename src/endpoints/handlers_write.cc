@@ -86,7 +86,7 @@ Awaitable<http::Response> CreateResource(ScopePtr scope, ExchangePtr exchange) {
   }
   exchange->trace.Step("Write to database call succeeded", "len", read->length());
   exchange->trace.AboutToRespond();
-  co_return ObjectResponse(*exchange, scope, read->media, created->object, 201);
+  co_return ObjectResponse(*exchange, scope, read->media, created->object, 201, ObjectEncoder::Keep::kNo);
 }
 
 namespace {
@@ -150,7 +150,8 @@ Awaitable<http::Response> UpdateResource(ScopePtr scope, ExchangePtr exchange) {
   }
   exchange->trace.Step("Write to database call succeeded", "len", read->length());
   exchange->trace.AboutToRespond();
-  co_return ObjectResponse(*exchange, scope, read->media, written->object, written->created ? 201 : 200);
+  co_return ObjectResponse(*exchange, scope, read->media, written->object, written->created ? 201 : 200,
+                           ObjectEncoder::Keep::kNo);
 }
 
 }  // namespace keelson::endpoints

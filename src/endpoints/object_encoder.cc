@@ -140,7 +140,7 @@ meta::Result<SharedBytes> ObjectEncoder::SortedItem(const storage::ObjectPtr& ob
   return SharedBytes::FromString(std::move(json));
 }
 
-meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& object) const {
+meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& object, Keep keep) const {
   if (scope_->codec->sorted()) return SortedItem(object);
   if (scope_->conversion == nullptr) {
     if (SharedBytes form = object->GetForm(kJSONForm); !form.empty()) return form;
@@ -157,6 +157,7 @@ meta::Result<SharedBytes> ObjectEncoder::JSONItem(const storage::ObjectPtr& obje
     value.Erase("apiVersion");
     codec::EncodeJSON(value, *scope_->type, json);
   }
+  if (keep == Keep::kNo) return SharedBytes::FromString(std::move(json));
   SharedBytes form(json);
   if (scope_->conversion == nullptr) object->SetForm(kJSONForm, form);
   return form;
@@ -197,7 +198,7 @@ Value ObjectEncoder::PartialMetadata(base::Arena& arena, Value hub) const {
 }
 
 // Metadata is at the front of every stored message, so that nothing else is read.
-meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& object) const {
+meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& object, Keep keep) const {
   const bool kept = media_.transform_version != "v1beta1";
   if (kept) {
     if (SharedBytes form = object->GetForm(kMetadataForm); !form.empty()) return form;
@@ -213,7 +214,7 @@ meta::Result<SharedBytes> ObjectEncoder::MetadataJSON(const storage::ObjectPtr& 
     codec::EncodeJSON(PartialMetadata(arena, hub), schema::types::meta_v1::kPartialObjectMetadata, json);
   }
   SharedBytes form(json);
-  if (kept) object->SetForm(kMetadataForm, form);
+  if (kept && keep == Keep::kYes) object->SetForm(kMetadataForm, form);
   return form;
 }
 
@@ -252,7 +253,7 @@ meta::Result<SharedBytes> ObjectEncoder::FinishJSON(base::Arena& arena, std::str
   return SharedBytes::FromString(std::move(json));
 }
 
-meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object) const {
+meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object, Keep keep) const {
   base::Arena arena;
   switch (media_.transform) {
     case Transform::kTable: {
@@ -262,7 +263,7 @@ meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object)
     case Transform::kPartialObjectMetadata:
     case Transform::kPartialObjectMetadataList: {
       if (media_.format != Format::kProtobuf) {
-        KS_TRY(const SharedBytes json, MetadataJSON(object));
+        KS_TRY(const SharedBytes json, MetadataJSON(object, keep));
         return FinishJSON(arena, std::string(json.view()));
       }
       std::string message, out;
@@ -275,7 +276,7 @@ meta::Result<SharedBytes> ObjectEncoder::Whole(const storage::ObjectPtr& object)
       break;
   }
   if (media_.format == Format::kJSON && !media_.pretty) {
-    KS_TRY(const SharedBytes item, JSONItem(object));
+    KS_TRY(const SharedBytes item, JSONItem(object, keep));
     return Concatenated(json_prefix_, item.view().substr(1), "\n");
   }
   if (media_.format == Format::kProtobuf && scope_->conversion == nullptr) {

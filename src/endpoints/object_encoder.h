@@ -31,8 +31,10 @@ class ObjectEncoder {
   std::string_view content_type() const { return content_type_; }  // of a single answer
   std::string_view stream_content_type() const;                    // of a watch
 
+  // Whether an encoding that had to be made is kept with the object for the next reader.
+  enum class Keep : std::uint8_t { kYes, kNo };
   // One object as the whole answer (JSON with its newline, the protobuf envelope, ...).
-  meta::Result<SharedBytes> Whole(const storage::ObjectPtr& object) const;
+  meta::Result<SharedBytes> Whole(const storage::ObjectPtr& object, Keep keep = Keep::kYes) const;
 
   // A list that is sent as it is made: everything before the items, each item, everything after.
   struct ListFrame {
@@ -65,9 +67,9 @@ class ObjectEncoder {
  private:
   meta::Result<Value> Decode(base::Arena& arena,
                              const storage::ObjectPtr& object) const;  // in the served version, with its kind
-  meta::Result<SharedBytes> JSONItem(const storage::ObjectPtr& object) const;
+  meta::Result<SharedBytes> JSONItem(const storage::ObjectPtr& object, Keep keep = Keep::kYes) const;
   meta::Result<SharedBytes> SortedItem(const storage::ObjectPtr& object) const;
-  meta::Result<SharedBytes> MetadataJSON(const storage::ObjectPtr& object) const;
+  meta::Result<SharedBytes> MetadataJSON(const storage::ObjectPtr& object, Keep keep = Keep::kYes) const;
   meta::Result<void> MetadataProto(const storage::ObjectPtr& object, std::string& message) const;
   meta::Result<SharedBytes> JSONPiece(const storage::ObjectPtr& object) const;  // as in a list of this form
   ListFrame JSONFrame(const ListMeta& list, bool empty) const;

@@ -58,8 +58,36 @@ class StructuralCodec final : public KindCodec {
             .keep_nulls = keep_nulls};
   }
 
+  // Whether coercion and defaults would change nothing: most patches, and objects that say everything. False if that is
+  // not known.
+  bool IsCoerced(const Value& document) const {
+    const schema::structural::Node root = kind_.schema.root();
+    if (!document["kind"].is_string() || !document["apiVersion"].is_string()) return false;
+    if (root.has_embedded_below() || !structural::IsTypedObjectMeta(document["metadata"])) return false;
+    return kind_.preserve_unknown_fields ? !root.has_defaults_below() : !structural::WouldChange(document, root);
+  }
+
   const StructuralKind kind_;
 };
+
+// A copy in which metadata may be changed. The rest is shared with the stored object, which makes it cheap to find out
+// what a patch has changed; nothing changes it in place. managedFields are only ever replaced.
+Value WithOwnMetadata(base::Arena& arena, const Value& document) {
+  Value object = Value::Map(arena, document.size());
+  for (const object::Member& member : document.members()) {
+    if (member.key != "metadata") {
+      object.AppendMember(arena, member.key, member.value);
+      continue;
+    }
+    Value metadata = Value::Map(arena, member.value.size() + 1);
+    for (const object::Member& inner : member.value.members()) {
+      const bool shared = inner.key == "managedFields";
+      metadata.AppendMember(arena, inner.key, shared ? inner.value : inner.value.Clone(arena));
+    }
+    object.AppendMember(arena, "metadata", metadata);
+  }
+  return object;
+}
 
 meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Scope& scope, Format format,
                                                    std::string_view body, std::string_view field_validation) const {
@@ -83,24 +111,28 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
     codec::EncodeJSON(*read, converted);
     text = converted;
   }
-  auto type_meta = codec::FindTypeMeta(arena, text);
-  if (!type_meta.ok()) {
-    return UnrecognizedBody(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, body);
+  auto decoded = codec::DecodeJSON(arena, text, {.strict = strict});
+  meta::GroupVersionKind kind = scope.kind;
+  if (!decoded.ok() || !IsOfScope(scope, decoded->value)) {
+    auto type_meta = codec::FindTypeMeta(arena, text);
+    if (!type_meta.ok()) {
+      return UnrecognizedBody(scope, "couldn't get version/kind; json parse error: " + type_meta.error().message, body);
+    }
+    const meta::GroupVersion group_version = ParseAPIVersion(type_meta->api_version);
+    kind = {group_version.group, group_version.version, std::string(type_meta->kind)};
+    if (kind.kind.empty())
+      return UnrecognizedBody(
+          scope, "Object 'Kind' is missing in '" + std::string(format == Format::kYAML ? body : text) + "'", body);
   }
-  const meta::GroupVersion group_version = ParseAPIVersion(type_meta->api_version);
-  const meta::GroupVersionKind kind{group_version.group, group_version.version, std::string(type_meta->kind)};
-  if (kind.kind.empty())
-    return UnrecognizedBody(
-        scope, "Object 'Kind' is missing in '" + std::string(format == Format::kYAML ? body : text) + "'", body);
   const auto refuse = [&](std::string_view error) {
     return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, error));
   };
-  auto decoded = codec::DecodeJSON(arena, text, {.strict = strict});
   if (!decoded.ok()) return refuse(decoded.error().message);
   Value object = decoded->value;
   errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
   if (!object.is_map()) return refuse("json: cannot unmarshal into Go value of type map[string]interface {}");
-  auto coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(false));
+  Outcome<structural::Coerced, std::string> coerced = structural::Coerced();
+  if (!IsCoerced(object)) coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(false));
   if (!coerced.ok()) return refuse(coerced.error());
   const bool same_version = kind.group == scope.kind.group && kind.version == scope.kind.version;
   if (strict) {
@@ -127,6 +159,7 @@ Outcome<KindCodec::Document, std::string> StructuralCodec::FromDocument(base::Ar
       return "couldn't get version/kind; json parse error: " + type_meta.error().message;
     if (document["kind"].as_string().empty()) return "Object 'Kind' is missing in '" + text + "'";
   }
+  if (IsCoerced(document)) return Document{WithOwnMetadata(arena, document), {}};
   // The document is shown as it was where something is wrong with it.
   const Value object = document.Clone(arena);
   auto coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(source == Source::kApply));

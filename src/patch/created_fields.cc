@@ -105,6 +105,14 @@ class Writer {
     });
   }
 
+  // Everything below a new value of a custom resource. The topology is that of the schema, or the value's own.
+  void BelowCustom(const Value& value, const TypeRef& type, const Exclusion& exclusion) {
+    if (value.empty()) return;  // also a scalar
+    const Atom atom = Deduce(Resolve(type), &value);
+    if (value.is_map() && atom.map && !atom.map_atomic) CustomMap(value, atom, exclusion);
+    if (value.is_list() && !atom.map && !atom.scalar && !atom.list_atomic) CustomList(value, atom, exclusion);
+  }
+
  private:
   // An element of FieldsV1 and what is excluded there.
   struct Node {
@@ -207,7 +215,7 @@ class Writer {
     const std::size_t base = slots_.size();
     slots_.resize(base + type.json_fields.size(), nullptr);
     for (const Member& member : value.members()) {
-      const std::uint16_t position = type.FindPosition(member.key);
+      const std::uint16_t position = PositionOf(type, member);
       if (position != schema::Struct::kNoPosition) slots_[base + position] = &member.value;
     }
     for (const std::uint16_t position : type.name_index) {
@@ -359,6 +367,49 @@ class Writer {
     items_.resize(base);
   }
 
+  void CustomMap(const Value& value, const Atom& atom, const Exclusion& exclusion) {
+    const auto by_key = [](const Member& a, const Member& b) { return a.key < b.key; };
+    const bool sorted = std::ranges::is_sorted(value.members(), by_key);  // as they are stored
+    std::vector<Member> copy;
+    if (!sorted) {
+      copy.assign(value.members().begin(), value.members().end());
+      std::ranges::sort(copy, by_key);
+    }
+    for (const Member& member : sorted ? std::span<const Member>(value.members()) : std::span<const Member>(copy)) {
+      const Node node{PathElement::Field(member.key), exclusion};
+      if (node.gone) continue;
+      if (member.value.empty()) {
+        Leaf(node);
+      } else {
+        Write(node, true, [&] { BelowCustom(member.value, MemberType(atom, member.key), node.below); });
+      }
+    }
+  }
+
+  void CustomList(const Value& value, const Atom& atom, const Exclusion& exclusion) {
+    std::vector<Item> items;
+    items.reserve(value.size());
+    for (const Value& item : value.items()) {
+      if (const auto element = ItemElement(arena_, atom, item)) items.push_back({*element, &item, items.size()});
+    }
+    std::ranges::sort(items, [](const Item& a, const Item& b) {
+      const int order = Compare(a.element, b.element);
+      return order != 0 ? order < 0 : a.index < b.index;
+    });
+    for (std::size_t i = 0; i < items.size();) {
+      std::size_t end = i + 1;
+      while (end < items.size() && items[end].element == items[i].element) ++end;
+      const Node node{items[i].element, exclusion};
+      const bool single = end == i + 1;  // Several of one name are one value.
+      if (!node.gone) {
+        Write(node, true, [&] {
+          if (single) BelowCustom(*items[i].value, atom.list_element, node.below);
+        });
+      }
+      i = end;
+    }
+  }
+
   // How an item is named; nothing for one that cannot be.
   std::optional<PathElement> ElementOf(const Value& item, const Atom& atom) {
     if (atom.list_keys.empty()) {
@@ -413,6 +464,13 @@ std::optional<std::string_view> CreatedFields(Arena& arena, const Value& object,
   Writer writer(arena);
   writer.BesideZero(object, *type.structure, {without, never});
   if (!writer.fits()) return std::nullopt;
+  return arena.Copy(writer.Finish());
+}
+
+std::string_view CreatedCustomFields(Arena& arena, const Value& object, const TypeRef& type, const FieldSet& without,
+                                     const FieldSet& never) {
+  Writer writer(arena);
+  writer.BelowCustom(object, type, {without, never});
   return arena.Copy(writer.Finish());
 }
 

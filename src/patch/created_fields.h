@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "object/value.h"
 #include "patch/field_set.h"
+#include "patch/typed_value.h"
 #include "schema/schema.h"
 
 namespace keelson::patch {
@@ -18,5 +19,10 @@ namespace keelson::patch {
 // the schema: compare those.
 std::optional<std::string_view> CreatedFields(base::Arena& arena, const Value& object, const schema::Type& type,
                                               const FieldSet& without, const FieldSet& never);
+
+// The same of a custom resource, which is compared with nothing: all that is there counts, also where Go would leave it
+// out. REQUIRES: `object` has passed Validate() for `type`.
+std::string_view CreatedCustomFields(base::Arena& arena, const Value& object, const TypeRef& type,
+                                     const FieldSet& without, const FieldSet& never);
 
 }  // namespace keelson::patch

@@ -379,8 +379,14 @@ bool FieldManager::AllOfThisVersion(const ManagedFields& managed) const {
 
 // Tracks the creation of an object without managers. False if its parts have to be compared one by one.
 bool FieldManager::TrackCreate(Arena& arena, Value now, std::string_view manager, std::string_view time) const {
-  if (options_.custom_resource || options_.type == nullptr) return false;
-  const auto fields = CreatedFields(arena, now, root_, sets_->not_from_created, sets_->never_owned);
+  std::optional<std::string_view> fields;
+  if (options_.custom_resource) {
+    const Value object = WithoutManagedFields(arena, now);
+    if (!Validate(object, type(), true).empty()) return false;
+    fields = CreatedCustomFields(arena, object, type(), sets_->reset, sets_->never_owned);
+  } else if (options_.type != nullptr) {
+    fields = CreatedFields(arena, now, root_, sets_->not_from_created, sets_->never_owned);
+  }
   if (!fields) return false;
   ManagedEntry self = Self(arena, manager);
   self.time = time;
@@ -410,16 +416,19 @@ void FieldManager::Update(Arena& arena, const Value& live, Value now, std::strin
   }
   if (live.is_null() && managed.empty() && TrackCreate(arena, now, manager, time)) return;
   Differing objects{live, now};
-  if (live.is_map() && !options_.custom_resource && AllOfThisVersion(managed)) {
+  const bool in_parts = live.is_map() && !options_.awaits_conversion && AllOfThisVersion(managed);
+  if (in_parts) {
     objects = DifferingParts(arena, live, now);
     objects.old.Set(arena, "apiVersion", live["apiVersion"]);
     objects.now.Set(arena, "apiVersion", now["apiVersion"]);
   }
   const Value before = live.is_null() ? BaseObject(arena) : CanonicalLive(arena, objects.old);
   const Value after = Canonicalized(arena, objects.now);
-  // Built-in objects were decoded by their schema.
+  // Built-in objects were decoded by their schema. What a custom resource has in common with the old one is looked at
+  // once.
+  const auto is_valid = [&](const Value& object) { return Validate(object, type(), true).empty(); };
   const bool fits =
-      !options_.custom_resource || (Validate(after, type(), true).empty() && Validate(before, type(), true).empty());
+      !options_.custom_resource || (is_valid(in_parts ? WithoutManagedFields(arena, now) : after) && is_valid(before));
   const bool tracked = fits && TrackUpdate(call, before, after, managed, manager, time).ok();
   if (conversions != nullptr && !conversions->wanted().empty()) return;
   SetManagedFields(arena, now, {});

@@ -24,23 +24,25 @@ Value Pruned(Arena& arena, const Value& value) {
   return map;
 }
 
-// `document` is ours to change.
-void MergeInto(Arena& arena, Value document, const Value& patch) {
-  for (const object::Member& member : patch.members()) {
-    if (member.value.is_null()) {
-      document.Erase(member.key);
-      continue;
-    }
-    const Value now = document[member.key];
-    if (now.is_map() && member.value.is_map()) {
-      MergeInto(arena, now, member.value);
-    } else if (now.is_map()) {
-      document.Set(arena, member.key, member.value.Clone(arena));
-    } else {
-      document.Set(arena, member.key, Pruned(arena, member.value));
+// The maps on the way to a change are new and sorted; everything else is the document's own.
+Value Merged(Arena& arena, const Value& document, const Value& patch) {
+  Value merged = Value::Map(arena, document.size() + patch.size());
+  for (const object::Member& member : document.members()) {
+    const Value* const change = patch.Find(member.key);
+    if (change == nullptr) {
+      merged.AppendMember(arena, member.key, member.value);
+    } else if (member.value.is_map() && change->is_map()) {
+      merged.AppendMember(arena, member.key, Merged(arena, member.value, *change));
+    } else if (!change->is_null()) {
+      merged.AppendMember(arena, member.key, member.value.is_map() ? change->Clone(arena) : Pruned(arena, *change));
     }
   }
-  document.SortMembers();
+  for (const object::Member& member : patch.members()) {
+    if (!member.value.is_null() && !document.Has(member.key))
+      merged.AppendMember(arena, member.key, Pruned(arena, member.value));
+  }
+  merged.SortMembers();
+  return merged;
 }
 
 }  // namespace
@@ -54,10 +56,8 @@ Result<Value> ApplyMergePatch(Arena& arena, const Value& document, const Value& 
     if (!patch.is_list()) return meta::NewBadRequest("Invalid JSON Patch");
     return Pruned(arena, patch);
   }
-  Value result = document.Clone(arena);
-  if (!result.is_map()) return Pruned(arena, patch);
-  MergeInto(arena, result, patch);
-  return result;
+  if (!document.is_map()) return Pruned(arena, patch);
+  return Merged(arena, document, patch);
 }
 
 }  // namespace keelson::patch

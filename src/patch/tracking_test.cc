@@ -175,6 +175,148 @@ TEST(Tracking, DifferingPartsHaveAllDifferences) {
   });
 }
 
+// All topologies of a structural schema, and parts whose topology is the value's own.
+constexpr std::string_view kWidgetSchema = R"({"type":"object","properties":{
+    "spec":{"type":"object","properties":{
+      "text":{"type":"string"},"number":{"type":"integer"},"either":{"x-kubernetes-int-or-string":true},
+      "byName":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object",
+        "properties":{"name":{"type":"string"},"value":{"type":"string"},"more":{"type":"object","additionalProperties":{"type":"string"}}}}},
+      "byTwo":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["port","protocol"],"items":{"type":"object",
+        "properties":{"port":{"type":"integer"},"protocol":{"type":"string","default":"TCP"}}}},
+      "set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
+      "atomic":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}}}},
+      "atomicMap":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"a":{"type":"string"},"b":{"type":"string"}}},
+      "labels":{"type":"object","additionalProperties":{"type":"string"}},
+      "open":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"known":{"type":"string"}}}}},
+    "status":{"type":"object","properties":{"ready":{"type":"boolean"}}}}})";
+
+class Widgets {
+ public:
+  Widgets(Arena& arena, std::uint32_t seed) : arena_(arena), random_(seed) {}
+
+  Value Object() {
+    Value object = J(arena_, R"({"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","uid":"u"}})");
+    if (Chance(2)) object["metadata"].Set(arena_, "labels", TextMap());
+    if (Chance(2)) object["metadata"].Set(arena_, "finalizers", Texts());
+    Value spec = Value::Map(arena_);
+    if (Chance(2)) spec.Set(arena_, "text", Text());
+    if (Chance(2)) spec.Set(arena_, "number", Chance(3) ? Value() : Value(static_cast<std::int64_t>(random_() % 3)));
+    if (Chance(2)) spec.Set(arena_, "either", Chance(2) ? Value(1) : Value(Text()));
+    if (Chance(2)) spec.Set(arena_, "byName", List([&] { return Named(); }));
+    if (Chance(2)) spec.Set(arena_, "byTwo", List([&] { return Port(); }));
+    if (Chance(2)) spec.Set(arena_, "set", Texts());
+    if (Chance(2)) spec.Set(arena_, "atomic", List([&] { return TextMapOf("a"); }));
+    if (Chance(2)) spec.Set(arena_, "atomicMap", TextMapOf("b"));
+    if (Chance(2)) spec.Set(arena_, "labels", TextMap());
+    if (Chance(2)) spec.Set(arena_, "open", Open(0));
+    if (Chance(6)) spec.Clear();
+    if (!Chance(6)) object.Set(arena_, "spec", spec);
+    if (Chance(2)) object.Set(arena_, "status", J(arena_, R"({"ready":true})"));
+    return object;
+  }
+
+ private:
+  bool Chance(std::uint32_t of) { return random_() % of == 0; }
+  std::string_view Text() {
+    static constexpr std::string_view kTexts[] = {"b", "a", "", "c/d", "\"e\""};
+    return kTexts[random_() % 5];
+  }
+  template <class Make>
+  Value List(Make make) {
+    Value list = Value::List(arena_);
+    for (std::uint32_t left = random_() % 4; left > 0; --left) list.Append(arena_, make());
+    return list;
+  }
+  Value Texts() {
+    return List([&] { return Value(Text()); });
+  }
+  Value TextMap() {
+    Value map = Value::Map(arena_);
+    for (std::uint32_t left = random_() % 4; left > 0; --left) map.Set(arena_, Text(), Text());
+    return map;
+  }
+  Value TextMapOf(std::string_view key) {
+    Value map = Value::Map(arena_);
+    if (!Chance(4)) map.Set(arena_, key, Text());
+    return map;
+  }
+  Value Named() {
+    Value item = Value::Map(arena_);
+    item.Set(arena_, "value", Text());
+    item.Set(arena_, "name", Text());
+    if (Chance(2)) item.Set(arena_, "more", TextMap());
+    return item;
+  }
+  Value Port() {
+    Value item = Value::Map(arena_);
+    item.Set(arena_, "port", static_cast<std::int64_t>(random_() % 3));
+    if (Chance(2)) item.Set(arena_, "protocol", Text());
+    return item;
+  }
+  Value Open(int depth) {
+    Value map = TextMapOf("known");
+    if (depth < 3 && Chance(2)) map.Set(arena_, "b", Open(depth + 1));
+    if (Chance(2)) map.Set(arena_, "a", Texts());
+    return map;
+  }
+
+  Arena& arena_;
+  std::mt19937 random_;
+};
+
+TEST(Tracking, CreatedFieldsOfCustomResourcesAreTheDifferenceFromNothing) {
+  schema::structural::Pool pool;
+  const auto schema = pool.Build(kWidgetSchema);
+  ASSERT_TRUE(schema.ok());
+  int valid = 0;
+  for (const TypeRef& root : {RootType(schema->root()), RootType(schema::structural::Node())}) {
+    for (std::uint32_t round = 0; round < 500; ++round) {
+      SCOPED_TRACE(Seed() * 1000 + round);
+      Arena arena;
+      const Value object = Widgets(arena, Seed() * 1000 + round).Object();
+      if (!Validate(object, root, true).empty()) continue;
+      ++valid;
+      const FieldSet without = FieldSet::OfDotted(arena, "status");
+      FieldSet never = FieldSet::Union(arena, FieldSet::OfDotted(arena, "metadata"), FieldSet::OfDotted(arena, "kind"));
+      never = FieldSet::Union(arena, never, FieldSet::OfDotted(arena, "apiVersion"));
+      const Value base = J(arena, R"({"apiVersion":"example.com/v1","kind":"Widget"})");
+      const Comparison changed = CompareTyped(arena, base, Canonical(arena, object, root, false), root);
+      FieldSet want = FieldSet::Union(arena, changed.modified, changed.added);
+      want = FieldSet::Difference(arena, FieldSet::RecursiveDifference(arena, want, without), never);
+      ASSERT_EQ(CreatedCustomFields(arena, object, root, without, never), want.ToJSON()) << object::ToJSON(object);
+    }
+  }
+  EXPECT_GT(valid, 400);
+}
+
+TEST(Tracking, DifferingPartsOfCustomResourcesHaveAllDifferences) {
+  schema::structural::Pool pool;
+  const auto schema = pool.Build(kWidgetSchema);
+  ASSERT_TRUE(schema.ok());
+  for (const TypeRef& root : {RootType(schema->root()), RootType(schema::structural::Node())}) {
+    for (std::uint32_t round = 0; round < 500; ++round) {
+      SCOPED_TRACE(Seed() * 1000 + round);
+      Arena arena;
+      const Value old = Widgets(arena, Seed() * 1000 + round).Object();
+      Value now = Widgets(arena, Seed() * 1000 + round + 1).Object();
+      for (const object::Member& member : old["spec"].members()) {
+        if (round % 2 == 0 && now["spec"].is_map() && member.value.size() > 1)
+          now["spec"].Set(arena, member.key, member.value);
+      }
+      if (!Validate(old, root, true).empty() || !Validate(now, root, true).empty()) continue;
+      const auto compare = [&](const Value& a, const Value& b) {
+        return CompareTyped(arena, Canonical(arena, a, root, false), Canonical(arena, b, root, false), root);
+      };
+      const Comparison want = compare(old, now);
+      const Differing parts = DifferingParts(arena, old, now);
+      const Comparison got = compare(parts.old, parts.now);
+      ASSERT_EQ(got.removed.ToJSON(), want.removed.ToJSON()) << object::ToJSON(old) << "\n" << object::ToJSON(now);
+      ASSERT_EQ(got.modified.ToJSON(), want.modified.ToJSON()) << object::ToJSON(old) << "\n" << object::ToJSON(now);
+      ASSERT_EQ(got.added.ToJSON(), want.added.ToJSON()) << object::ToJSON(old) << "\n" << object::ToJSON(now);
+    }
+  }
+}
+
 constexpr std::string_view kDeployment =
     R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","uid":"u","labels":{"x":"1"}},"spec":{"replicas":1}})";
 

@@ -253,10 +253,8 @@ static std::optional<PathElement> StructuralKey(Arena& arena, schema::structural
                                                 std::string* error) {
   const std::size_t count = list.list_map_key_count();
   Value key = Value::Map(arena, count);
-  std::string names;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string_view name = list.list_map_key(i);
-    names += (names.empty() ? "" : " ") + base::GoQuote(name);
     if (const Value* value = item.Find(name)) {
       key.AppendMember(arena, name, *value);
     } else if (const Value value = list.items().Property(name).DefaultValue(arena); !value.is_null()) {
@@ -265,12 +263,14 @@ static std::optional<PathElement> StructuralKey(Arena& arena, schema::structural
   }
   if (key.empty()) {
     if (error != nullptr) {
+      std::string names;
+      for (std::size_t i = 0; i < count; ++i) names += (i == 0 ? "" : " ") + base::GoQuote(list.list_map_key(i));
       *error = "associative list with keys has an element that omits all key fields [" + names +
                "] (and doesn't have default values for any key fields)";
     }
     return std::nullopt;
   }
-  key.SortMembers();
+  if (count > 1) key.SortMembers();
   return PathElement{PathElement::Kind::kKey, key};
 }
 

@@ -30,6 +30,12 @@ Atom Deduce(Atom atom, const Value* value);
 inline bool SameParts(const Atom& a, const Atom& b) {
   return a.scalar == b.scalar && a.list == b.list && a.map == b.map;
 }
+// The index of a member in json_fields, or kNoPosition. Decoders note it (Value::place); elsewhere it is looked up.
+inline std::uint16_t PositionOf(const schema::Struct& type, const object::Member& member) {
+  const std::uint16_t noted = member.value.place() & 0xff;
+  if (noted < type.json.size() && type.json[noted].quoted + 1 == member.key.data()) return noted;
+  return type.FindPosition(member.key);
+}
 TypeRef FieldType(const schema::Field& field);
 // The type of a member, declared or not.
 TypeRef MemberType(const Atom& atom, std::string_view name, bool* declared = nullptr);

@@ -86,7 +86,7 @@ class Canonicalizer {
     const std::size_t count = type.json_fields.size();
     slots_.resize(base + count, nullptr);
     for (const object::Member& member : value.members()) {
-      const std::uint16_t position = type.FindPosition(member.key);
+      const std::uint16_t position = PositionOf(type, member);
       if (position != schema::Struct::kNoPosition) slots_[base + position] = &member.value;
     }
     Value map = Value::Map(arena_, value.size() + 2);

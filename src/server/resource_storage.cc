@@ -221,6 +221,7 @@ BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinitio
       config.encryption != nullptr ? config.encryption->For(definition.resource) : storage::Transformer::Identity();
   kv::Store& kv = StoreOf(definition.resource);
   const auto* const form = dynamic_cast<const storage::StoredForm*>(backing->codec.get());
+  const auto* const completion = dynamic_cast<const storage::Completion*>(backing->codec.get());
   const std::string type = "*" + definition.traits.go_package + "." + definition.kind.kind;
   backing->store =
       std::make_unique<storage::Store>(storage::StoreParts{.kv = kv,
@@ -229,7 +230,8 @@ BackingPtr ResourceStorage::Impl::NewBackingOf(const registry::ResourceDefinitio
                                                            .leases = LeasesOf(kv),
                                                            .forms = &forms,
                                                            .metrics = backing->metrics.get(),
-                                                           .form = form != nullptr && form->differs() ? form : nullptr},
+                                                           .form = form != nullptr && form->differs() ? form : nullptr,
+                                                           .completion = completion},
                                        storage::StoreOptions{.etcd_prefix = config.etcd_prefix,
                                                              .resource_prefix = layout.resource_prefix,
                                                              .report_corrupt = config.report_corrupt,

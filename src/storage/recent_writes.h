@@ -1,8 +1,10 @@
-// Read-back results of bytes that this process has just written: the watch cache gets these bytes from the store a
-// moment later and need not decode, complete and compress them once more. They are recognised by their address, which
+// What this process has just written, and the objects made of it. A write is seen twice: by the request, which answers
+// with the object, and by the watch cache, which gets the bytes from the store a moment before or after. The first of
+// the two decodes, completes and makes the object; the second takes it. Bytes are recognised by their address, which
 // cannot be another value's while it is held here. Thread safety: all members from any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <mutex>
@@ -10,12 +12,13 @@
 #include <vector>
 
 #include "base/shared_bytes.h"
+#include "storage/object.h"
 
 namespace keelson::storage {
 
 class RecentWrites {
  public:
-  static constexpr std::size_t kWritesMax = 64;  // between being written and being read back; older ones are forgotten
+  static constexpr std::size_t kWritesMax = 64;  // that one side has not seen yet; older ones are forgotten
 
   struct Read {
     base::SharedBytes normalized;  // empty: the bytes themselves
@@ -34,19 +37,39 @@ class RecentWrites {
     if (!wanted_.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(mutex_);
     if (writes_.size() == kWritesMax) writes_.erase(writes_.begin());
-    writes_.push_back({std::move(stored), std::move(read)});
+    writes_.push_back({std::move(stored), std::move(read), nullptr});
   }
-  // Once: nothing for bytes that were not put, or have been taken.
-  std::optional<Read> Take(const base::SharedBytes& stored) {
+
+  struct Known {
+    Read read;
+    ObjectPtr object;  // null: not made yet; make it and Share() it
+  };
+  // Nothing for bytes that were not put, or whose object both sides have.
+  std::optional<Known> Find(const base::SharedBytes& stored) {
     if (!wanted_.load(std::memory_order_relaxed)) return std::nullopt;
     const std::lock_guard lock(mutex_);
-    for (auto at = writes_.begin(); at != writes_.end(); ++at) {
-      if (at->stored.data() != stored.data() || at->stored.size() != stored.size()) continue;
-      std::optional<Read> read = std::move(at->read);
-      writes_.erase(at);
-      return read;
-    }
-    return std::nullopt;
+    const auto at = At(stored);
+    if (at == writes_.end()) return std::nullopt;
+    if (!at->object) return Known{at->read, nullptr};
+    Known known{std::move(at->read), std::move(at->object)};
+    writes_.erase(at);
+    return known;
+  }
+  // The object for both sides: `made`, or the one that the other side has made meanwhile.
+  ObjectPtr Share(const base::SharedBytes& stored, ObjectPtr made) {
+    const std::lock_guard lock(mutex_);
+    const auto at = At(stored);
+    if (at == writes_.end()) return made;
+    if (!at->object) return at->object = std::move(made);
+    ObjectPtr object = std::move(at->object);
+    writes_.erase(at);
+    return object;
+  }
+  // After a write that failed.
+  void Forget(const base::SharedBytes& stored) {
+    if (!wanted_.load(std::memory_order_relaxed)) return;
+    const std::lock_guard lock(mutex_);
+    if (const auto at = At(stored); at != writes_.end()) writes_.erase(at);
   }
   std::size_t size() const {
     const std::lock_guard lock(mutex_);
@@ -57,7 +80,15 @@ class RecentWrites {
   struct Write {
     base::SharedBytes stored;
     Read read;
+    ObjectPtr object;
   };
+  // REQUIRES: the mutex.
+  std::vector<Write>::iterator At(const base::SharedBytes& stored) {
+    return std::ranges::find_if(writes_, [&](const Write& write) {
+      return write.stored.data() == stored.data() && write.stored.size() == stored.size();
+    });
+  }
+
   std::atomic<bool> wanted_{false};
   mutable std::mutex mutex_;
   std::vector<Write> writes_;  // oldest first

@@ -161,11 +161,18 @@ Outcome<void, Store::Unreadable> Store::CheckDecodes(std::string_view plain, std
   return {};
 }
 
-Outcome<RecentWrites::Read, std::string> Store::ReadBack(const SharedBytes& plain) {
-  if (auto known = recent_writes_.Take(plain)) return *std::move(known);
+Outcome<RecentWrites::Read, std::string> Store::ReadBack(const SharedBytes& plain) const {
   KS_TRY(SharedBytes normalized, parts_.codec.Normalize(plain.view()));
   const bool current = parts_.form != nullptr ? parts_.form->IsCurrent(plain.view()) : normalized.empty();
   return RecentWrites::Read{.normalized = std::move(normalized), .current = current};
+}
+
+Outcome<ObjectPtr, std::string> Store::NewObject(std::string_view full_key, const SharedBytes& normalized,
+                                                 std::uint64_t revision, bool stale) const {
+  KS_TRY(SharedBytes stored, parts_.codec.WithResourceVersion(normalized.view(), revision));
+  KS_TRY(Attributes attributes, parts_.codec.GetAttrs(stored));
+  return ObjectPtr(new Object(std::string(full_key.substr(path_prefix_.size() - 1)), revision, std::move(stored),
+                              std::move(attributes), parts_.forms, stale));
 }
 
 Awaitable<Outcome<ObjectPtr, Store::Unreadable>> Store::ObjectOf(kv::KeyValue pair, telemetry::Span span) {
@@ -183,16 +190,14 @@ Awaitable<Outcome<ObjectPtr, Store::Unreadable>> Store::ObjectOf(kv::KeyValue pa
   auto plain = parts_.transformer.TransformFromStorage(pair.value, {pair.key, span});
   if (!plain.ok()) co_return sealed(plain.error());
   KS_CO_RETURN_IF_ERROR(CheckDecodes(plain->data.view(), revision));
-  auto read = ReadBack(plain->data);
+  auto known = plain->stale ? std::nullopt : recent_writes_.Find(plain->data);
+  if (known && known->object && known->object->resource_version() == revision) co_return std::move(known->object);
+  Outcome<RecentWrites::Read, std::string> read = known ? std::move(known->read) : ReadBack(plain->data);
   if (!read.ok()) co_return garbled(read.error());
-  const bool stale = plain->stale || !read->current;
   const SharedBytes& normalized = read->normalized.empty() ? plain->data : read->normalized;
-  auto stored = parts_.codec.WithResourceVersion(normalized.view(), revision);
-  if (!stored.ok()) co_return garbled(stored.error());
-  auto attributes = parts_.codec.GetAttrs(*stored);
-  if (!attributes.ok()) co_return garbled(attributes.error());
-  co_return ObjectPtr(new Object(pair.key.substr(path_prefix_.size() - 1), revision, *std::move(stored),
-                                 *std::move(attributes), parts_.forms, stale));
+  auto object = NewObject(pair.key, normalized, revision, plain->stale || !read->current);
+  if (!object.ok()) co_return garbled(object.error());
+  co_return known ? recent_writes_.Share(plain->data, *std::move(object)) : *std::move(object);
 }
 
 Result<ObjectPtr> Store::WithResourceVersion(const Object& object, std::uint64_t resource_version) const {
@@ -204,22 +209,24 @@ Result<ObjectPtr> Store::WithResourceVersion(const Object& object, std::uint64_t
                               parts_.forms));
 }
 
-Store::Encoded Store::Complete(SharedBytes plain) const {
-  auto completed = parts_.codec.completes_on_read() ? parts_.codec.Normalize(plain.view()) : SharedBytes();
-  return {std::move(plain), std::move(completed)};
+// `plain` is what the codec has made of `object`.
+Store::Encoded Store::Complete(Value object, SharedBytes plain) const {
+  const bool complete =
+      !parts_.codec.completes_on_read() || (parts_.completion != nullptr && parts_.completion->IsComplete(object));
+  Outcome<SharedBytes, std::string> completed = complete ? SharedBytes() : parts_.codec.Normalize(plain.view());
+  auto stored = parts_.form != nullptr ? parts_.form->ToStorage(plain) : plain;
+  return {std::move(plain), std::move(stored), std::move(completed)};
 }
 
-Result<ObjectPtr> Store::Written(std::string full_key, Encoded encoded, kv::Revision revision) const {
+Result<ObjectPtr> Store::Written(std::string full_key, Encoded encoded, kv::Revision revision) {
   const auto version = static_cast<std::uint64_t>(revision);
   if (!encoded.completed.ok()) return UntypedError(encoded.completed.error());
+  auto known = recent_writes_.Find(*encoded.stored);
+  if (known && known->object && known->object->resource_version() == version) return std::move(known->object);
   const bool stale = !encoded.completed->empty();
-  const SharedBytes& plain = stale ? *encoded.completed : encoded.plain;
-  auto stored = parts_.codec.WithResourceVersion(plain.view(), version);
-  if (!stored.ok()) return UntypedError(stored.error());
-  auto attributes = parts_.codec.GetAttrs(*stored);
-  if (!attributes.ok()) return UntypedError(attributes.error());
-  return ObjectPtr(new Object(full_key.substr(path_prefix_.size() - 1), version, *std::move(stored),
-                              *std::move(attributes), parts_.forms, stale));
+  auto object = NewObject(full_key, stale ? *encoded.completed : encoded.plain, version, stale);
+  if (!object.ok()) return UntypedError(object.error());
+  return known ? recent_writes_.Share(*encoded.stored, *std::move(object)) : *std::move(object);
 }
 
 Awaitable<Result<Store::State>> Store::StateOf(std::string full_key, kv::RangeResponse range) {
@@ -249,7 +256,6 @@ Awaitable<Result<Store::State>> Store::Begin(std::string full_key, ObjectPtr cac
 }
 
 Awaitable<bool> Store::LiesInStore(std::string full_key, Encoded encoded, ObjectPtr completed) {
-  const SharedBytes& plain = encoded.plain;
   const auto& complete = encoded.completed;
   // Most updates change something: the store is read only if the result would otherwise be unchanged.
   if (!complete.ok() || complete->empty()) co_return false;
@@ -262,9 +268,7 @@ Awaitable<bool> Store::LiesInStore(std::string full_key, Encoded encoded, Object
   if (parts_.transformer.NeedsPrepare(pair.value)) co_return false;
   auto data = parts_.transformer.TransformFromStorage(pair.value, pair.key);
   if (!data.ok() || data->stale) co_return false;
-  if (parts_.form == nullptr) co_return data->data == plain;
-  const auto wanted = parts_.form->ToStorage(plain);
-  co_return wanted.ok() && data->data == *wanted;
+  co_return encoded.stored.ok() && data->data == *encoded.stored;
 }
 
 std::optional<Error> Store::Refused(const Preconditions& preconditions, const ObjectPtr& object,
@@ -330,17 +334,16 @@ Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, E
     if (!leased.ok()) co_return FromKV(leased.error(), full_key);
     lease = *leased;
   }
-  Outcome<SharedBytes, std::string> data = encoded.plain;
-  if (parts_.form != nullptr) data = parts_.form->ToStorage(encoded.plain);
-  if (!data.ok()) co_return UntypedError(data.error());
-  const SharedBytes unsealed = *data;
+  if (!encoded.stored.ok()) co_return UntypedError(encoded.stored.error());
+  const SharedBytes unsealed = *encoded.stored;
+  Outcome<SharedBytes, std::string> data = unsealed;
   if (parts_.transformer.WritesElsewhere()) {
-    data = co_await parts_.transformer.AwaitToStorage(*std::move(data), full_key);
+    data = co_await parts_.transformer.AwaitToStorage(unsealed, full_key);
   } else {
-    data = parts_.transformer.TransformToStorage(*data, {full_key, caller.span});
+    data = parts_.transformer.TransformToStorage(unsealed, {full_key, caller.span});
   }
   if (!data.ok()) co_return Internal(data.error());
-  if (data->data() == unsealed.data()) Remember(unsealed, encoded);  // not encrypted
+  if (data->data() == unsealed.data()) Remember(encoded);  // not encrypted
   const telemetry::Span& span = caller.span;
   span.AddEvent("TransformToStorage succeeded");
   kv::TxnRequest request;
@@ -349,19 +352,17 @@ Awaitable<Result<kv::TxnResponse>> Store::PutIfUnchanged(std::string full_key, E
   if (with_failure_read) request.failure.push_back(kv::Op::Range({.key = full_key}));
   if (with_failure_read) span.AddEvent("Transaction prepared");
   auto response = co_await Txn(with_failure_read ? "update" : "create", std::move(request), caller);
-  if (!response.ok() || !response->succeeded) recent_writes_.Take(unsealed);
+  if (!response.ok() || !response->succeeded) recent_writes_.Forget(unsealed);
   if (!response.ok()) co_return FromKV(response.error(), full_key);
   span.AddEvent(with_failure_read ? "Txn call completed" : "Txn call succeeded");
   co_return *std::move(response);
 }
 
-void Store::Remember(const SharedBytes& stored, const Encoded& encoded) {
-  // Other objects are read as they lie there, which costs nothing.
-  const bool dear = parts_.codec.completes_on_read() || parts_.form != nullptr;
-  if (!dear || !encoded.completed.ok()) return;
+void Store::Remember(const Encoded& encoded) {
+  if (!encoded.completed.ok()) return;
   RecentWrites::Read read{.normalized = *encoded.completed, .current = encoded.completed->empty()};
   if (read.normalized.empty() && parts_.form != nullptr) read.normalized = encoded.plain;
-  recent_writes_.Put(stored, std::move(read));
+  recent_writes_.Put(*encoded.stored, std::move(read));
 }
 
 Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::uint64_t ttl_seconds,
@@ -379,7 +380,7 @@ Awaitable<Result<ObjectPtr>> Store::Create(std::string key, Value object, std::u
   if (!plain.ok()) co_return UntypedError(plain.error());
   const std::size_t length = plain->size();
   span->AddEvent("Encode succeeded", {{"len", length}});
-  Encoded encoded = Complete(*std::move(plain));
+  Encoded encoded = Complete(object, *std::move(plain));
   KS_CO_TRY(const kv::TxnResponse response,
             co_await PutIfUnchanged(full_key, encoded, 0, ttl_seconds, false, caller.Under(*span)));
   if (!response.succeeded) co_return Error{.code = ErrorCode::kKeyExists, .key = full_key};
@@ -478,7 +479,7 @@ Awaitable<Result<ObjectPtr>> Store::GuaranteedUpdate(std::string key, bool ignor
         continue;
       }
     }
-    Encoded encoded = Complete(*std::move(plain));
+    Encoded encoded = Complete(updated->object, *std::move(plain));
     if (state.object && state.object->stale() && co_await LiesInStore(full_key, encoded, state.object))
       co_return state.object;
     KS_CO_TRY(kv::TxnResponse response, co_await PutIfUnchanged(full_key, encoded, state.revision(),

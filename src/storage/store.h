@@ -14,6 +14,7 @@
 #include "async/gate.h"
 #include "base/clock.h"
 #include "kv/kv.h"
+#include "storage/completion.h"
 #include "storage/encoded_forms.h"
 #include "storage/interface.h"
 #include "storage/lease_manager.h"
@@ -41,8 +42,9 @@ struct StoreParts {
   const Transformer& transformer = Transformer::Identity();
   LeaseManager& leases;
   EncodedForms* forms = nullptr;
-  ResourceMetrics* metrics = nullptr;  // may be null
-  const StoredForm* form = nullptr;    // null: what is encoded is what is stored
+  ResourceMetrics* metrics = nullptr;      // may be null
+  const StoredForm* form = nullptr;        // null: what is encoded is what is stored
+  const Completion* completion = nullptr;  // null: what is written is decoded to find out whether it is complete
 };
 
 class Store final : public Interface {
@@ -111,6 +113,7 @@ class Store final : public Interface {
   // An object as the codec writes it.
   struct Encoded {
     SharedBytes plain;
+    Outcome<SharedBytes, std::string> stored;     // the form in which it lies in the store; most often `plain` itself
     Outcome<SharedBytes, std::string> completed;  // what reading makes of it; empty: the same
   };
   Awaitable<kv::Result<kv::RangeResponse>> Range(std::string_view operation, kv::RangeRequest request,
@@ -128,10 +131,12 @@ class Store final : public Interface {
   Awaitable<bool> LiesInStore(std::string full_key, Encoded encoded, ObjectPtr completed);
   std::optional<Error> Refused(const Preconditions& preconditions, const ObjectPtr& object,
                                std::string_view full_key) const;
-  Encoded Complete(SharedBytes plain) const;
-  Outcome<RecentWrites::Read, std::string> ReadBack(const SharedBytes& plain);
-  void Remember(const SharedBytes& stored, const Encoded& encoded);
-  Result<ObjectPtr> Written(std::string full_key, Encoded encoded, kv::Revision revision) const;
+  Encoded Complete(Value object, SharedBytes plain) const;
+  Outcome<RecentWrites::Read, std::string> ReadBack(const SharedBytes& plain) const;
+  void Remember(const Encoded& encoded);
+  Outcome<ObjectPtr, std::string> NewObject(std::string_view full_key, const SharedBytes& normalized,
+                                            std::uint64_t revision, bool stale) const;
+  Result<ObjectPtr> Written(std::string full_key, Encoded encoded, kv::Revision revision);
   Awaitable<Result<State>> StateOf(std::string full_key, kv::RangeResponse range);
   Awaitable<Result<kv::TxnResponse>> PutIfUnchanged(std::string full_key, Encoded encoded, std::uint64_t revision,
                                                     std::uint64_t ttl_seconds, bool with_failure_read,

@@ -193,8 +193,16 @@ Node Node::property(std::size_t index) const {
 
 Node Node::Property(std::string_view name) const {
   if (schema_ == nullptr) return {};
+  constexpr std::size_t kWalkedMax = 12;  // Among so few, comparing lengths one by one is faster than a search.
+  const std::size_t count = schema_->nodes()[index_].fields_count;
   const auto* begin = schema_->fields() + schema_->nodes()[index_].fields_begin;
-  const auto* end = begin + schema_->nodes()[index_].fields_count;
+  const auto* end = begin + count;
+  if (count <= kWalkedMax) {
+    for (const auto* at = begin; at != end; ++at) {
+      if (schema_->text(at->name) == name) return schema_->Resolve(at->node);
+    }
+    return {};
+  }
   const auto* found = std::lower_bound(begin, end, name, [&](const Schema::FieldRecord& field, std::string_view key) {
     return schema_->text(field.name) < key;
   });

@@ -196,6 +196,17 @@ Verdict ValidateCreate(base::Arena& arena, const CustomResource& resource, const
   return verdict;
 }
 
+// Errors of list types do not count where the old object has some, too.
+static void ValidateListTypesUpdate(const CustomResource& resource, const Value& object, const Value& old,
+                                    FieldErrors& errors) {
+  FieldErrors now;
+  ValidateListTypes(object, resource.schema, FieldPath(), now);
+  if (now.empty()) return;
+  FieldErrors before;
+  ValidateListTypes(old, resource.schema, FieldPath(), before);
+  if (before.empty()) std::ranges::move(now, std::back_inserter(errors));
+}
+
 Verdict ValidateUpdate(base::Arena& arena, const CustomResource& resource, const Value& object, const Value& old) {
   Verdict verdict;
   FieldErrors& errors = verdict.errors;
@@ -206,9 +217,7 @@ Verdict ValidateUpdate(base::Arena& arena, const CustomResource& resource, const
     ValidateScaleStatus(resource, object, errors);
   }
   ValidateEmbedded(arena, object, resource.schema, false, FieldPath(), errors);
-  FieldErrors before;
-  ValidateListTypes(old, resource.schema, FieldPath(), before);
-  if (before.empty()) ValidateListTypes(object, resource.schema, FieldPath(), errors);
+  ValidateListTypesUpdate(resource, object, old, errors);
   EvaluateRules(arena, resource, object, &old, verdict);
   return verdict;
 }
@@ -225,9 +234,7 @@ Verdict ValidateStatusUpdate(base::Arena& arena, const CustomResource& resource,
     }
     ValidateScaleStatus(resource, object, errors);
   }
-  FieldErrors before;
-  ValidateListTypes(old, resource.schema, FieldPath(), before);
-  if (before.empty()) ValidateListTypes(object, resource.schema, FieldPath(), errors);
+  ValidateListTypesUpdate(resource, object, old, errors);
   EvaluateRules(arena, resource, object, &old, verdict);
   return verdict;
 }

@@ -233,26 +233,11 @@ bool IsOwnerReference(const Value& value) {
 
 bool IsManagedFieldsEntry(const Value& value) {
   return value.is_map() && std::ranges::all_of(value.members(), [](const Member& member) {
-           if (member.key == "fieldsV1") return member.value.is_map();
+           // Raw: as the field manager writes it.
+           if (member.key == "fieldsV1") return member.value.is_map() || member.value.as_raw().starts_with('{');
            if (member.key == "time") return IsTime(member.value);
            constexpr std::string_view kTexts[] = {"manager", "operation", "apiVersion", "fieldsType", "subresource"};
            return std::ranges::find(kTexts, member.key) != std::end(kTexts) && IsText(member.value);
-         });
-}
-
-bool IsTypedObjectMeta(const Value& metadata) {
-  return metadata.is_map() && std::ranges::all_of(metadata.members(), [](const Member& member) {
-           const std::string_view key = member.key;
-           const Value& value = member.value;
-           if (key == "labels" || key == "annotations") return IsTextMap(value);
-           if (key == "creationTimestamp" || key == "deletionTimestamp") return IsTime(value);
-           if (key == "generation") return value.is_int() && value.as_int() != 0;
-           if (key == "deletionGracePeriodSeconds") return value.is_int();
-           if (key == "ownerReferences") return IsListOf(value, IsOwnerReference);
-           if (key == "managedFields") return IsListOf(value, IsManagedFieldsEntry);
-           if (key == "finalizers") return IsListOf(value, [](const Value& item) { return item.is_string(); });
-           constexpr std::string_view kTexts[] = {"name", "generateName", "namespace", "uid", "resourceVersion"};
-           return std::ranges::find(kTexts, key) != std::end(kTexts) && IsText(value);
          });
 }
 
@@ -278,6 +263,22 @@ std::string AccessorError(std::string_view field, const Value& value) {
 }
 
 }  // namespace
+
+bool IsTypedObjectMeta(const Value& metadata) {
+  return metadata.is_map() && std::ranges::all_of(metadata.members(), [](const Member& member) {
+           const std::string_view key = member.key;
+           const Value& value = member.value;
+           if (key == "labels" || key == "annotations") return IsTextMap(value);
+           if (key == "creationTimestamp" || key == "deletionTimestamp") return IsTime(value);
+           if (key == "generation") return value.is_int() && value.as_int() != 0;
+           if (key == "deletionGracePeriodSeconds") return value.is_int();
+           if (key == "ownerReferences") return IsListOf(value, IsOwnerReference);
+           if (key == "managedFields") return IsListOf(value, IsManagedFieldsEntry);
+           if (key == "finalizers") return IsListOf(value, [](const Value& item) { return item.is_string(); });
+           constexpr std::string_view kTexts[] = {"name", "generateName", "namespace", "uid", "resourceVersion"};
+           return std::ranges::find(kTexts, key) != std::end(kTexts) && IsText(value);
+         });
+}
 
 void Prune(Arena& arena, Value object, Node schema, bool resource_root, std::vector<std::string>* unknown) {
   std::vector<std::string> found;
@@ -407,6 +408,7 @@ Outcome<Coerced, std::string> CoerceObject(Arena& arena, Value object, Node sche
 namespace {
 
 bool Differs(const Value& value, Node schema, bool embedded) {
+  if (value.is_raw()) return true;  // unread
   if (value.is_map()) {
     const bool open = schema.preserve_unknown_fields();
     for (const Member& member : value.members()) {

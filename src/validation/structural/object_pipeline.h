@@ -72,6 +72,10 @@ Outcome<Value, std::string> CoerceObjectMeta(base::Arena& arena, const Value& me
 // definitions. nullopt when no default changes. structuraldefaulting.PruneDefaults.
 std::optional<Value> PruneDefaults(base::Arena& arena, const Value& schema, Node root);
 
+// True when CoerceObjectMeta() would give the metadata back as it is, unknown fields not among them. It may be false
+// for such metadata, too.
+bool IsTypedObjectMeta(const Value& metadata);
+
 // True when pruning, null dropping or defaulting by `schema` would change the object outside of metadata: reads keep
 // the stored bytes otherwise. Stops at the first difference and allocates nothing.
 bool WouldChange(const Value& object, Node schema);
