@@ -155,6 +155,13 @@ bool IsUniquePerResponse(std::string_view name) { return name == "audit-id"; }
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+// Room for the slices of a response, kept by the thread between two of them: an idle connection holds none.
+std::vector<SharedBytes>& SpareSlices() {
+  thread_local std::vector<SharedBytes> spare;
+  return spare;
+}
+constexpr std::size_t kSpareSlicesMax = 64;
+
 std::string_view View(nghttp2_rcbuf* buffer) {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
   return {reinterpret_cast<const char*>(bytes.base), bytes.len};
@@ -357,6 +364,9 @@ void Http2Session::Close(H2Stream* stream) {
     gone->exchange->Detach(gone->ended);
   }
   gone->source.reset();
+  gone->slices.clear();
+  if (gone->slices.capacity() <= kSpareSlicesMax && SpareSlices().capacity() < gone->slices.capacity())
+    SpareSlices().swap(gone->slices);
   for (auto& callback : gone->on_end) callback(gone->sent, gone->ended);
 }
 
@@ -488,7 +498,10 @@ void Http2Session::Respond(Exchange& exchange, Response response) {
   std::size_t length = 0;
   if (auto* bytes = std::get_if<SharedBytes>(&response.body)) {
     length = bytes->size();
-    if (length != 0) stream->slices.push_back(std::move(*bytes));
+    if (length != 0) {
+      stream->slices.swap(SpareSlices());
+      stream->slices.push_back(std::move(*bytes));
+    }
     stream->source_done = true;
   } else {
     stream->source = std::move(std::get<std::unique_ptr<BodySource>>(response.body));

@@ -340,8 +340,8 @@ void ServerConnection::OnRequest(base::Ref<Exchange> exchange, std::unique_ptr<R
   WantWrite();
 }
 
-Awaitable<void> ServerConnection::RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
-                                             std::unique_ptr<Request> request) {
+async::Entry ServerConnection::RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
+                                          std::unique_ptr<Request> request) {
   Response response;
   try {
     auto answered = server_->handler(std::move(*request));

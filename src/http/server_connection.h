@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "http/server.h"
+#include "async/start.h"
 #include "net/transport.h"
 
 namespace keelson::http {
@@ -92,8 +93,8 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void Finish();
   void DropRequests();
   void Upgrade(UpgradeHandler handler);
-  Awaitable<void> RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
-                             std::unique_ptr<Request> request);
+  async::Entry RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
+                          std::unique_ptr<Request> request);
   Awaitable<void> RunUpgrade(std::shared_ptr<ServerConnection> self, UpgradeHandler handler, std::string leftover);
 
   const std::shared_ptr<ServerShared> server_;
