@@ -228,7 +228,7 @@ struct KeelsonOptions {
   Strings controllers = {"*"};
   std::string data_dir;                       // "" until completed; ":memory:" keeps everything in memory
   std::string embedded_controllers = "auto";  // on or off when completed
-  std::int64_t encoded_cache_mb = 64;
+  std::int64_t encoded_cache_mb = -1;         // -1: follows the data
   bool exit_with_parent = false;
   std::int64_t io_threads = 0;  // 0: one for each core that this process may use
   nanoseconds lease_candidate_gc_period = std::chrono::minutes(30);

@@ -488,7 +488,7 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
     errors.push_back("--embedded-controllers must be auto, on or off, not " + base::GoQuote(mode));
   if (std::string error = controllers::CheckControllerList(c.options.keelson.controllers); !error.empty())
     errors.push_back(std::move(error));
-  if (c.options.keelson.encoded_cache_mb < 0) errors.emplace_back("--encoded-cache-mb can not be negative value");
+  if (c.options.keelson.encoded_cache_mb < -1) errors.emplace_back("--encoded-cache-mb must be -1 or not negative");
   if (const std::int64_t threads = c.options.keelson.io_threads; threads < 0 || threads > kIOThreadsMax)
     errors.push_back("--io-threads must be between 0 and " + std::to_string(kIOThreadsMax));
   if (c.options.keelson.lease_candidate_gc_period <= std::chrono::nanoseconds(0))
