@@ -534,6 +534,9 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
   rows.push_back({kKeelson, "store-quota-mb", Int(o.store_quota_mb), kBuilt,
                   "Megabytes on disk beyond which the embedded store refuses writes. 0: until the disk is nearly "
                   "full."});
+  rows.push_back({kKeelson, "watch-event-delay", Duration(o.watch_event_delay), kBuilt,
+                  "Longest time that a watch event may wait, when its connection has been written to within that "
+                  "time, so that under load several events leave in one write. 0: events are sent at once."});
 }
 
 }  // namespace

@@ -228,6 +228,7 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
   if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {
     serving.http.limits.streams_max = static_cast<std::uint32_t>(streams);
   }
+  serving.http.event_delay = options.keelson.watch_event_delay;
   return serving;
 }
 

@@ -499,6 +499,8 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
   if (!c.embedded && c.Changed("data-dir"))
     errors.emplace_back("--data-dir is the folder of the embedded store and can not be combined with --etcd-servers");
   const KeelsonOptions& o = c.options.keelson;
+  if (o.watch_event_delay < nanoseconds(0) || o.watch_event_delay > kWatchEventDelayMax)
+    errors.emplace_back("--watch-event-delay must be between 0 and 1s");
   if (o.store_quota_mb < 0) errors.emplace_back("--store-quota-mb can not be negative value");
   if (!c.embedded && c.Changed("store-quota-mb"))
     errors.emplace_back("--store-quota-mb is for the embedded store and can not be combined with --etcd-servers");

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "http/event_source.h"
 #include "http/http2_guard.h"
 #include "http/http2_memory.h"
 #include "http/http_date.h"
@@ -51,6 +52,7 @@ struct H2Stream final : ExchangeOwner {
   bool started = false;    // its handler runs
   bool head = false;       // answered without a body
   bool body_open = false;  // more of the request's body may come
+  bool may_wait = false;   // new data of its source (EventSource)
   std::uint32_t header_bytes = 0;
   std::uint32_t header_fields = 0;
   std::unique_ptr<std::string> cookies;  // joined, while the headers come in; null: none
@@ -510,6 +512,8 @@ void Http2Session::Respond(Exchange& exchange, Response response) {
       stream->source_done = true;
       length_known = true;
     } else {
+      stream->may_wait = MayWait(*stream->source);
+      if (!stream->may_wait) stream->slices.swap(SpareSlices());  // a watch would keep it for hours
       stream->source->Start([exchange = stream->exchange] { exchange->Wake(); });
     }
   }
@@ -692,6 +696,7 @@ void Http2Session::Woken(H2Stream& stream) {
   stream.deferred = false;
   stream.progress = host_.Now();
   nghttp2_session_resume_data(session_, stream.id);
+  if (stream.may_wait) return host_.WantWriteSoon();
   host_.WantWrite();
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include "base/fake_clock.h"
 #include "base/strings.h"
 #include "http/test_server.h"
 
@@ -217,6 +218,75 @@ TEST(Http2Server, MultiplexesOverTLS) {
   }
   EXPECT_TRUE(Eventually([&] { return test.complete == kCalls; }));
   EXPECT_LE(test.server->stats().connections_total, 60U);
+}
+
+std::string DataOf(std::uint32_t stream, std::string_view bytes) {  // payloads of DATA frames, each in brackets
+  std::string text;
+  for (const auto& frame : ParseFrames(bytes)) {
+    if (frame.type == 0 && frame.stream == stream) text += "[" + frame.payload + "]";
+  }
+  return text;
+}
+
+TEST(Http2Server, EventsOfABusyConnectionLeaveInOneWrite) {
+  base::FakeClock clock;
+  ServerOptions options;
+  options.event_delay = std::chrono::hours(1);  // the timer does not end during the test
+  options.clock = &clock;
+  TestServer test(options);
+  RawClient client(test.port);
+  std::uint32_t stream = 1;
+  client.Send(Preface() + Frame(1, 5, stream, RequestHeaders("/events")));
+  std::string all;
+  const auto read_until = [&](const std::function<bool()>& condition) {
+    while (!condition()) {
+      const std::string some = client.ReadSome();
+      if (some.empty()) return false;
+      all += some;
+    }
+    return true;
+  };
+  const auto seen = [&](std::string_view text) { return all.find(text) != std::string::npos; };
+  // Each answer takes waiting events along; the first ones may come before the server has noticed the events.
+  const auto ask_until_seen = [&](std::string_view text) {
+    for (bool answered = true; answered && !seen(text);) {
+      stream += 2;
+      client.Send(Frame(1, 5, stream, RequestHeaders("/hello")));
+      answered = read_until([&] { return !DataOf(stream, all).empty(); });
+    }
+  };
+  const auto has_head = [&] {
+    const auto frames = ParseFrames(all);
+    return std::any_of(frames.begin(), frames.end(), [](const ReceivedFrame& frame) { return frame.type == 1; });
+  };
+  ASSERT_TRUE(read_until(has_head));
+  test.feed.Add("one\n");
+  test.feed.Add("two\n");
+  ask_until_seen("two\n");
+  EXPECT_EQ(DataOf(1, all), "[one\ntwo\n]");
+  clock.Advance(options.event_delay);
+  test.feed.Add("three\n");  // the connection was quiet: sent at once
+  ASSERT_TRUE(read_until([&] { return seen("three\n"); }));
+  EXPECT_EQ(DataOf(1, all), "[one\ntwo\n][three\n]");
+  test.feed.Add("four\n");
+  test.feed.Add("five\n");
+  ask_until_seen("five\n");
+  EXPECT_EQ(DataOf(1, all), "[one\ntwo\n][three\n][four\nfive\n]");
+}
+
+TEST(Server, EventsWaitNoLongerThanTheDelay) {
+  ServerOptions options;
+  options.event_delay = std::chrono::milliseconds(2);
+  for (const std::string& request : {Get("/events"), Preface() + Frame(1, 5, 1, RequestHeaders("/events"))}) {
+    TestServer test(options);
+    RawClient client(test.port);
+    client.Send(request);
+    for (int i = 0; i < 50; ++i) {
+      const std::string line = "event " + std::to_string(i) + "\n";
+      test.feed.Add(line);
+      EXPECT_NE(client.ReadUntil(line).find(line), std::string::npos);
+    }
+  }
 }
 
 TEST(Http2Server, Trailers) {
