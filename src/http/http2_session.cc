@@ -164,6 +164,13 @@ std::vector<SharedBytes>& SpareSlices() {
 }
 constexpr std::size_t kSpareSlicesMax = 64;
 
+// Whether the peer's flow control keeps a stream from sending. One that merely waits for its turn on a full socket is not
+// held: the driver gives up a socket that takes nothing.
+bool IsHeldByWindow(nghttp2_session* session, std::int32_t id) {
+  return nghttp2_session_get_remote_window_size(session) <= 0 ||
+         nghttp2_session_get_stream_remote_window_size(session, id) <= 0;
+}
+
 std::string_view View(nghttp2_rcbuf* buffer) {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
   return {reinterpret_cast<const char*>(bytes.base), bytes.len};
@@ -729,7 +736,8 @@ void Http2Session::Tick(base::Clock::SteadyTime now) {
   for (H2Stream* stream = first_; stream != nullptr; stream = stream->next) {
     if (!stream->has_data_provider || stream->ended) continue;
     if (stream->write_deadline > now) next_deadline_ = std::min(next_deadline_, stream->write_deadline);
-    const bool stalled = !stream->deferred && now - stream->progress >= kStreamStall;
+    const bool stalled =
+        !stream->deferred && now - stream->progress >= kStreamStall && IsHeldByWindow(session_, stream->id);
     if (stalled || now >= stream->write_deadline) {
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_CANCEL);
       host_.WantWrite();
