@@ -3,6 +3,7 @@
 #include <boost/asio/post.hpp>
 
 #include "async/parked.h"
+#include "http/spare_memory.h"
 
 namespace keelson::http {
 
@@ -30,7 +31,7 @@ void WakeQueue::Drain() {
 
 namespace {
 
-class ExchangeBody final : public BodyReader {
+class ExchangeBody final : public BodyReader, public SpareMemory<ExchangeBody> {
  public:
   explicit ExchangeBody(base::Ref<Exchange> exchange) : exchange_(std::move(exchange)) {}
   ~ExchangeBody() override { exchange_->AbandonBody(); }

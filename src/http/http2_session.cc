@@ -15,6 +15,7 @@
 #include "http/http2_memory.h"
 #include "http/http_date.h"
 #include "http/session.h"
+#include "http/spare_memory.h"
 
 namespace keelson::http {
 namespace {
@@ -33,7 +34,7 @@ constexpr std::uint32_t kHeaderGrace = 2;
 
 class Http2Session;
 
-struct H2Stream final : ExchangeOwner {
+struct H2Stream final : ExchangeOwner, SpareMemory<H2Stream> {
   H2Stream(Http2Session* session, std::int32_t id) : session(session), id(id) {}
 
   void OnBodyConsumed(std::size_t bytes) override;
