@@ -27,7 +27,7 @@ from rig import Keelson, end  # noqa: E402
 OBJECTS = 400
 ALLOCATORS = {"malloc", "calloc", "realloc"}  # aligned_alloc of what needs no more than 16 bytes calls malloc
 # row: operations of the shorter run, how many operations the load program makes of one --requests
-ROWS = {"get": (300, 1), "connect": (20, 5), "fill": (120, 1), "patch": (120, 1), "list-node": (60, 5), "list-label": (20, 20), "watch": (20, 0), "watch-shared": (20, 0)}
+ROWS = {"get": (1500, 1), "connect": (20, 5), "fill": (120, 1), "patch": (120, 1), "list-node": (150, 5), "list-label": (20, 20), "watch": (20, 0), "watch-shared": (20, 0)}
 WATCHERS = 10
 IDLE_SECONDS = 10
 

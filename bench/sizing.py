@@ -1,12 +1,30 @@
 #!/usr/bin/env python3
-"""Plots for docs/sizing.md from the newest bench/results/*-list-scale.md. usage: bench/sizing.py; writes docs/images/sizing-*.svg"""
+"""Plots for docs/sizing.md and docs/scale.md from the newest bench/results/*-list-scale.md and *-growth.md. usage: bench/sizing.py; writes docs/images/sizing-*.svg
+and scale-*.svg"""
 import glob
 import math
 import os
 import re
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-COLORS = {"keelson": "#0b5cad", "keelson, no JSON kept": "#4c9a2a", "keelson, all JSON kept": "#7b4fb5", "kube-apiserver": "#a4161a"}
+COLORS = {"keelson": "#0b5cad", "keelson, no JSON kept": "#4c9a2a", "keelson, all JSON kept": "#7b4fb5", "kube-apiserver": "#a4161a",
+          "create": "#a4161a", "GET": "#0b5cad", "LIST by label (20)": "#4c9a2a", "watch event": "#7b4fb5", "resident": "#0b5cad"}
+
+
+def read_growth():
+    """column -> [(objects, value)] of the first table of the newest run"""
+    found, columns = {}, None
+    with open(sorted(glob.glob(TOP + "/bench/results/*-growth.md"))[-1]) as f:
+        for line in f:
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if cells[0] == "objects of 1 kB":
+                columns = cells
+            elif columns and len(cells) == len(columns) and re.match(r"[\d,]+$", cells[0]):
+                for column, cell in zip(columns[1:], cells[1:]):
+                    found.setdefault(column, []).append((float(cells[0].replace(",", "")), float(re.sub(r"[^\d.]", "", cell))))
+            elif columns and not line.strip():
+                break
+    return found
 
 
 def read():
@@ -21,7 +39,7 @@ def read():
     return found
 
 
-def plot(title, unit, series, path, width=680, height=360):
+def plot(title, unit, series, path, noun="pods", width=680, height=360):
     left, right, top, bottom = 100, 190, 40, 50
     xs, ys = [x for points in series.values() for x, _ in points], [y for points in series.values() for _, y in points]
     low, high = math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)))
@@ -34,7 +52,7 @@ def plot(title, unit, series, path, width=680, height=360):
         out.append('<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%s</text>' % (left, y, width - right, y, left - 8, y + 4, "{:,}".format(10 ** power) + " " + unit))
     for x in sorted(set(xs)):
         px, _ = at(x, min(ys))
-        out.append('<text x="%.1f" y="%d" text-anchor="middle">%s pods</text>' % (px, height - bottom + 20, "{:,}".format(int(x))))
+        out.append('<text x="%.1f" y="%d" text-anchor="middle">%s %s</text>' % (px, height - bottom + 20, "{:,}".format(int(x)), noun))
     labels = sorted(((at(*points[-1])[1], name) for name, points in series.items()))
     place = 0
     for y, name in labels:
@@ -53,6 +71,9 @@ def main():
     os.makedirs(images, exist_ok=True)
     plot("Resident memory", "MB", {name: [(row[0], row[3]) for row in rows] for name, rows in found.items()}, images + "/sizing-memory.svg")
     plot("CPU of one LIST of everything, protobuf", "ms", {name: [(row[0], row[2]) for row in rows] for name, rows in found.items() if "JSON" not in name}, images + "/sizing-list.svg")
+    growth = read_growth()
+    plot("CPU of one operation", "µs", {name: growth[name] for name in ("create", "GET", "LIST by label (20)", "watch event")}, images + "/scale-cpu.svg", "objects")
+    plot("Resident memory", "MB", {"resident": growth["resident"]}, images + "/scale-memory.svg", "objects")
 
 
 main()

@@ -14,6 +14,8 @@ import (
 const (
 	perGroup   = 20                    // small objects with the same label
 	retryEvery = 20 * time.Millisecond // row resume: how soon a client whose server is away asks again
+	changers   = 16                    // row watch-nodes: connections that make the changes
+	patience   = 60 * time.Second      // row watch-nodes: without any event, before those that lack are called missing
 )
 
 func init() {
@@ -49,9 +51,77 @@ func fillSmall(l *load) row {
 	})
 }
 
+// nodeWatch is one watch of watchNodes: how many events it has read, and why it ended if it did.
+type nodeWatch struct {
+	node, seen int
+	ended      string
+}
+
+// nodeWatches are all of them, with the latencies of their events.
+type nodeWatches struct {
+	sync.Mutex
+	all       []nodeWatch
+	latencies []time.Duration
+	opened    int
+}
+
+// follow opens watch number `i` and reads its events until it ends.
+func (w *nodeWatches) follow(l *load, i int, client *http.Client, revision string) {
+	body, err := l.open(client, fmt.Sprintf("/api/v1/pods?watch=true&timeoutSeconds=3600&fieldSelector=spec.nodeName%%3Dnode-%d&resourceVersion=%s", w.all[i].node, revision))
+	w.Lock()
+	w.opened++
+	w.Unlock()
+	end := func(reason string) {
+		w.Lock()
+		defer w.Unlock()
+		w.all[i].ended = reason
+	}
+	if err != nil {
+		end("not opened: " + err.Error())
+		return
+	}
+	defer body.Close()
+	for reader := bufio.NewReaderSize(body, 1<<14); ; {
+		line, err := reader.ReadBytes('\n')
+		if err != nil {
+			end(err.Error())
+			return
+		}
+		sent := sentAt(line)
+		if sent == 0 {
+			end("an event that is no change: " + string(line[:min(len(line), 300)]))
+			return
+		}
+		latency := time.Since(time.Unix(0, sent))
+		w.Lock()
+		w.all[i].seen++
+		w.latencies = append(w.latencies, latency)
+		w.Unlock()
+	}
+}
+
+// missing counts the events that were made (by node) and not read, and describes them.
+func (w *nodeWatches) missing(made []atomic.Int64) (count int, text string) {
+	w.Lock()
+	defer w.Unlock()
+	at, ended, reason := 0, 0, ""
+	for _, watch := range w.all {
+		if lack := int(made[watch.node].Load()) - watch.seen; lack > 0 {
+			count, at = count+lack, at+1
+		}
+		if watch.ended != "" {
+			ended, reason = ended+1, watch.ended
+		}
+	}
+	if count == 0 && ended == 0 {
+		return 0, ""
+	}
+	return count + ended, fmt.Sprintf("%d events missing at %d watches; %d watches ended, such as: %s", count, at, ended, reason)
+}
+
 // watchNodes lets each watch follow the pods of one node, as a kubelet does, while pods are changed on a schedule (--rate, --changes). An operation is one
-// change, which one watch sees: its cost is that of the write and of everything that many watches of other nodes add to it. Latency counts from the
-// moment the change was sent until its event was read.
+// change, which the watches of one node see: its cost is that of the write, of these events and of everything that many watches of other nodes add to it. Latency
+// counts from the moment the change was sent until its event was read. An event is missing when it was not read although nothing came for a while.
 func watchNodes(l *load) row {
 	revision, err := l.revision()
 	if err != nil {
@@ -61,59 +131,52 @@ func watchNodes(l *load) row {
 	if l.shared > 0 {
 		connections = l.shared
 	}
-	l.connect(connections)
+	l.connect(changers + connections) // changes have connections of their own: those of the watches have no stream left
 	nodes := max(l.objects/perNode, 1)
-	var mutex sync.Mutex
-	var opened, failed atomic.Int64
-	latencies := []time.Duration{}
-	for i := range l.watchers {
-		go func() {
-			body, err := l.open(l.clients[i%connections], fmt.Sprintf("/api/v1/pods?watch=true&timeoutSeconds=600&fieldSelector=spec.nodeName%%3Dnode-%d&resourceVersion=%s", i%nodes, revision))
-			opened.Add(1)
-			if err != nil {
-				failed.Add(1)
-				return
-			}
-			defer body.Close()
-			reader := bufio.NewReaderSize(body, 1<<14)
-			for {
-				line, err := reader.ReadBytes('\n')
-				if err != nil {
-					return
-				}
-				if sent := sentAt(line); sent != 0 {
-					latency := time.Since(time.Unix(0, sent))
-					mutex.Lock()
-					latencies = append(latencies, latency)
-					mutex.Unlock()
-				}
-			}
-		}()
+	watches := &nodeWatches{all: make([]nodeWatch, l.watchers)}
+	for i := range watches.all {
+		watches.all[i].node = i % nodes
 	}
-	for opened.Load() < int64(l.watchers) {
+	for i := range l.watchers {
+		go watches.follow(l, i, l.clients[changers+i%connections], revision)
+	}
+	progress := func() (opened, seen int) {
+		watches.Lock()
+		defer watches.Unlock()
+		return watches.opened, len(watches.latencies)
+	}
+	for opened, _ := progress(); opened < l.watchers; opened, _ = progress() {
 		time.Sleep(10 * time.Millisecond)
 	}
-	result := l.measure(l.changes, min(16, len(l.clients)), l.rate, func(client *http.Client, number int) (int64, error) {
+	made := make([]atomic.Int64, nodes)
+	result := l.measure(l.changes, changers, l.rate, func(client *http.Client, number int) (int64, error) {
+		pod := number * 7919 % l.objects
 		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"watched":"%d"}}}`, time.Now().UnixNano())
-		return l.do(client, "PATCH", l.pod(number*7919%l.objects), jsonType, "application/merge-patch+json", body)
+		size, err := l.do(client, "PATCH", l.pod(pod), jsonType, "application/merge-patch+json", body)
+		if err == nil {
+			made[pod/perNode].Add(1)
+		}
+		return size, err
 	})
-	wanted := 0
-	for number := range result.Operations {
-		node := number * 7919 % l.objects / perNode
-		wanted += l.watchers / nodes
-		if node < l.watchers%nodes {
-			wanted++
+	_, before := progress()
+	for quiet := time.Now(); time.Since(quiet) < patience; time.Sleep(10 * time.Millisecond) {
+		if missing, _ := watches.missing(made); missing == 0 {
+			break
+		}
+		if _, seen := progress(); seen > before {
+			before, quiet = seen, time.Now()
 		}
 	}
-	seen := func() int { mutex.Lock(); defer mutex.Unlock(); return len(latencies) }
-	for end := time.Now().Add(30 * time.Second); seen() < wanted && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
+	missing, text := watches.missing(made)
+	result.Errors += missing
+	if text != "" && result.FirstError != "" {
+		text += "; "
 	}
-	mutex.Lock()
-	defer mutex.Unlock()
+	result.FirstError = text + result.FirstError
 	result.Clients = l.watchers
-	result.Errors += int(failed.Load()) + max(wanted-len(latencies), 0)
-	result.latency(latencies)
+	watches.Lock()
+	defer watches.Unlock()
+	result.latency(watches.latencies)
 	return result
 }
 

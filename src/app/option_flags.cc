@@ -503,7 +503,8 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
                   "CA config maps, ...) while no kube-controller-manager holds its lease: on, off, or auto: with the "
                   "embedded store, unless this is called kube-apiserver."});
   rows.push_back({kKeelson, "encoded-cache-mb", Int(o.encoded_cache_mb), kBuilt,
-                  "Megabytes for encoded forms of objects that were made on demand."});
+                  "Megabytes for encoded forms of objects that were made on demand. -1: twice what the objects take "
+                  "as stored, between 64 and 256."});
   rows.push_back({kKeelson, "exit-with-parent", Bool(o.exit_with_parent), kBuilt,
                   "End when the process that started this one has ended, for servers of tests."});
   rows.push_back(
@@ -533,6 +534,9 @@ void AddOwn(std::vector<Flag>& rows, KeelsonOptions& o) {
   rows.push_back({kKeelson, "store-quota-mb", Int(o.store_quota_mb), kBuilt,
                   "Megabytes on disk beyond which the embedded store refuses writes. 0: until the disk is nearly "
                   "full."});
+  rows.push_back({kKeelson, "watch-event-delay", Duration(o.watch_event_delay), kBuilt,
+                  "Longest time that a watch event may wait, when its connection has been written to within that "
+                  "time, so that under load several events leave in one write. 0: events are sent at once."});
 }
 
 }  // namespace

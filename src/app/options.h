@@ -216,6 +216,7 @@ struct ExtraOptions {
 inline constexpr std::string_view kOwnSocket = "unix";
 
 inline constexpr std::int64_t kIOThreadsMax = 256;
+inline constexpr nanoseconds kWatchEventDelayMax = 1s;
 
 // Keelson's own.
 struct KeelsonOptions {
@@ -228,7 +229,7 @@ struct KeelsonOptions {
   Strings controllers = {"*"};
   std::string data_dir;                       // "" until completed; ":memory:" keeps everything in memory
   std::string embedded_controllers = "auto";  // on or off when completed
-  std::int64_t encoded_cache_mb = 64;
+  std::int64_t encoded_cache_mb = -1;         // -1: follows the data
   bool exit_with_parent = false;
   std::int64_t io_threads = 0;  // 0: one for each core that this process may use
   nanoseconds lease_candidate_gc_period = std::chrono::minutes(30);
@@ -237,6 +238,7 @@ struct KeelsonOptions {
   std::string serve_etcd_api_client_ca_file;  // with it, mutual TLS; without, a loopback address only
   std::string serve_etcd_api_cert_file, serve_etcd_api_key_file;  // "": the server's own serving certificate
   std::int64_t store_quota_mb = 8192;                             // of the embedded store; 0: none
+  nanoseconds watch_event_delay{0};                               // 0: events are sent at once
 };
 
 struct ServerRunOptions {

@@ -237,6 +237,8 @@ TEST(Validate, ErrorsEqualUpstream) {
       {{"--io-threads=-1"}, "--io-threads must be between 0 and 256"},
       {{"--io-threads=257"}, "--io-threads must be between 0 and 256"},
       {{"--store-quota-mb=-1"}, "--store-quota-mb can not be negative value"},
+      {{"--watch-event-delay=-1ms"}, "--watch-event-delay must be between 0 and 1s"},
+      {{"--watch-event-delay=2s"}, "--watch-event-delay must be between 0 and 1s"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.arguments[0]);

@@ -19,6 +19,7 @@
 #include "base/strings.h"
 #include "object/time.h"
 #include "registry/rbac/bootstrap_policy.h"
+#include "storage/encoded_forms.h"
 #include "telemetry/log.h"
 
 namespace keelson::app {
@@ -170,7 +171,9 @@ controlplane::StorageConfig MakeStorageConfig(const CompletedOptions& completed,
   for (const auto& [resource, size] : completed.watch_cache_sizes) {
     if (size == 0) config.uncached.insert(resource);
   }
-  config.encoded_cache_bytes = static_cast<std::size_t>(options.keelson.encoded_cache_mb) * 1024 * 1024;
+  const std::int64_t megabytes = options.keelson.encoded_cache_mb;
+  config.encoded_cache_bytes =
+      megabytes < 0 ? storage::EncodedForms::kFollowsData : static_cast<std::size_t>(megabytes) * 1024 * 1024;
   config.event_ttl_seconds =
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(options.extra.event_ttl).count());
   config.lease_reuse_seconds = options.etcd.lease_reuse_duration_seconds;
@@ -225,6 +228,7 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
   if (const auto streams = options.secure_serving.http2_max_streams_per_connection; streams > 0) {
     serving.http.limits.streams_max = static_cast<std::uint32_t>(streams);
   }
+  serving.http.event_delay = options.keelson.watch_event_delay;
   return serving;
 }
 

@@ -488,7 +488,7 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
     errors.push_back("--embedded-controllers must be auto, on or off, not " + base::GoQuote(mode));
   if (std::string error = controllers::CheckControllerList(c.options.keelson.controllers); !error.empty())
     errors.push_back(std::move(error));
-  if (c.options.keelson.encoded_cache_mb < 0) errors.emplace_back("--encoded-cache-mb can not be negative value");
+  if (c.options.keelson.encoded_cache_mb < -1) errors.emplace_back("--encoded-cache-mb must be -1 or not negative");
   if (const std::int64_t threads = c.options.keelson.io_threads; threads < 0 || threads > kIOThreadsMax)
     errors.push_back("--io-threads must be between 0 and " + std::to_string(kIOThreadsMax));
   if (c.options.keelson.lease_candidate_gc_period <= std::chrono::nanoseconds(0))
@@ -499,6 +499,8 @@ void ValidateKeelson(const CompletedOptions& c, Strings& errors) {
   if (!c.embedded && c.Changed("data-dir"))
     errors.emplace_back("--data-dir is the folder of the embedded store and can not be combined with --etcd-servers");
   const KeelsonOptions& o = c.options.keelson;
+  if (o.watch_event_delay < nanoseconds(0) || o.watch_event_delay > kWatchEventDelayMax)
+    errors.emplace_back("--watch-event-delay must be between 0 and 1s");
   if (o.store_quota_mb < 0) errors.emplace_back("--store-quota-mb can not be negative value");
   if (!c.embedded && c.Changed("store-quota-mb"))
     errors.emplace_back("--store-quota-mb is for the embedded store and can not be combined with --etcd-servers");

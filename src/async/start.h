@@ -5,8 +5,6 @@
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/execution/outstanding_work.hpp>
-#include <boost/asio/prefer.hpp>
 #include <boost/version.hpp>
 #include <utility>
 
@@ -15,33 +13,23 @@
 namespace keelson::async {
 
 #if BOOST_VERSION / 100 == 1081
-namespace internal {
+// A coroutine that Start() runs without a frame of its own around it. It must let no exception out, and does not keep
+// the executor's context running by itself.
+using Entry = asio::awaitable<asio::detail::awaitable_thread_entry_point>;
 
-// The bottom of the coroutine's stack; keeps the executor's context running until `work` has ended.
-inline asio::awaitable<asio::detail::awaitable_thread_entry_point> Enter(asio::any_io_executor executor,
-                                                                         Awaitable<void> work) {
-  const auto guard = asio::prefer(executor, asio::execution::outstanding_work.tracked);
-  try {
-    co_await std::move(work);
-  } catch (...) {  // as co_spawn() with `detached`
-  }
-}
-
-}  // namespace internal
-
-// Runs `work` here until it waits for the first time, and on `executor` from then on. An exception that it lets out is
-// dropped. Like co_spawn(executor, work, detached), which also dispatches before and posts after the work: two
+// Runs `entry` here until it waits for the first time, and on `executor` from then on. Like co_spawn(executor, work,
+// detached), which also makes a frame, counts outstanding work, dispatches before and posts after the work: several
 // allocations and a turn of the loop that a caller on the executor's thread does not need.
 // REQUIRES: the calling thread is the one that runs `executor`.
-inline void Start(const asio::any_io_executor& executor, Awaitable<void> work) {
-  auto entered = internal::Enter(executor, std::move(work));
-  asio::detail::awaitable_thread<asio::any_io_executor>(std::move(entered), executor, asio::cancellation_slot(),
+inline void Start(const asio::any_io_executor& executor, Entry entry) {
+  asio::detail::awaitable_thread<asio::any_io_executor>(std::move(entry), executor, asio::cancellation_slot(),
                                                         asio::cancellation_state())
       .launch();
 }
 #else  // Asio's internals differ from version to version.
-inline void Start(const asio::any_io_executor& executor, Awaitable<void> work) {
-  asio::co_spawn(executor, std::move(work), asio::detached);
+using Entry = Awaitable<void>;
+inline void Start(const asio::any_io_executor& executor, Entry entry) {
+  asio::co_spawn(executor, std::move(entry), asio::detached);
 }
 #endif
 

@@ -54,6 +54,12 @@ void PrefetchAttributes(std::span<const ObjectPtr* const> batch) {
   }
 }
 
+// Whether the predicate asks for nothing but one field's value: an index by that field has the answer.
+bool IsSingleField(const storage::SelectionPredicate& predicate) {
+  return (!predicate.label || predicate.label->Empty()) && !predicate.shard && predicate.field &&
+         predicate.field->requirements().size() == 1;
+}
+
 Dispatcher::Options DispatcherOptions(const CacherOptions& options) {
   return {.trigger_field = options.trigger_field, .ring = options.ring};
 }
@@ -223,7 +229,7 @@ ObjectList Cacher::Impl::ListFrom(const SnapshotPtr& snapshot, std::string_view 
   const auto value = predicate.field && plan.start_key.empty() && !options.trigger_field.empty()
                          ? predicate.field->RequiresExactMatch(options.trigger_field)
                          : std::nullopt;
-  const bool everything = predicate.MatchesEverything();
+  const bool everything = predicate.MatchesEverything() || (value && IsSingleField(predicate));
   const std::string_view start = plan.start_key.empty() ? std::string_view(prefix) : std::string_view(plan.start_key);
   const LabelChoice by_label = predicate.label && !value && plan.start_key.empty()
                                    ? ChooseLabelIndex(snapshot->labels, *predicate.label, prefix)

@@ -9,7 +9,7 @@ namespace keelson::endpoints {
 struct RunningRequests::Thread {
   std::string name;
   std::mutex mutex;  // taken by another thread only for a report
-  std::list<Names> requests;
+  Entry* first = nullptr;
 };
 
 struct RunningRequests::Impl {
@@ -40,15 +40,17 @@ std::shared_ptr<RunningRequests::Thread> RunningRequests::Current() {
 }
 
 RunningRequests::Entry::Entry(RunningRequests& running, const std::string& method, const std::string& target)
-    : thread_(running.Current()) {
+    : thread_(running.Current()), method_(method), target_(target) {
   std::lock_guard lock(thread_->mutex);
-  thread_->requests.push_front({&method, &target});
-  place_ = thread_->requests.begin();
+  next_ = thread_->first;
+  if (next_ != nullptr) next_->previous_ = this;
+  thread_->first = this;
 }
 
 RunningRequests::Entry::~Entry() {
   std::lock_guard lock(thread_->mutex);
-  thread_->requests.erase(place_);
+  (previous_ != nullptr ? previous_->next_ : thread_->first) = next_;
+  if (next_ != nullptr) next_->previous_ = previous_;
 }
 
 std::vector<std::string> RunningRequests::Of(std::string_view name) const {
@@ -57,10 +59,8 @@ std::vector<std::string> RunningRequests::Of(std::string_view name) const {
   for (const auto& thread : impl_->threads) {
     if (thread->name != name) continue;
     std::lock_guard thread_lock(thread->mutex);
-    for (const Names& request : thread->requests) {
-      if (names.size() == kNamedMax) break;
-      names.push_back(*request.method + " " + request.target->substr(0, kTargetMax));
-    }
+    for (const Entry* request = thread->first; request != nullptr && names.size() < kNamedMax; request = request->next_)
+      names.push_back(request->method_ + " " + request->target_.substr(0, kTargetMax));
   }
   return names;
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,11 +20,6 @@ class RunningRequests {
   RunningRequests();
   ~RunningRequests();
 
-  struct Names {
-    const std::string* method;
-    const std::string* target;
-  };
-
   // Notes a request until it is destroyed. The strings outlive it and do not change meanwhile: text is made of them
   // only for a report.
   class Entry {
@@ -36,8 +30,12 @@ class RunningRequests {
     Entry& operator=(const Entry&) = delete;
 
    private:
-    std::shared_ptr<Thread> thread_;
-    std::list<Names>::iterator place_;
+    friend class RunningRequests;
+    const std::shared_ptr<Thread> thread_;
+    const std::string& method_;
+    const std::string& target_;
+    Entry* previous_ = nullptr;  // among the thread's, guarded by its mutex
+    Entry* next_ = nullptr;
   };
 
   // Those of the thread with this name ("io-0"), the one that started last first.

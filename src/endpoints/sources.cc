@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "async/deadlines.h"
+#include "http/event_source.h"
 #include "telemetry/log.h"
 
 namespace keelson::endpoints {
@@ -49,7 +50,7 @@ class ListSource final : public http::BodySource {
   bool begun_ = false;
 };
 
-class WatchSource final : public http::BodySource {
+class WatchSource final : public http::EventSource {
  public:
   WatchSource(std::shared_ptr<const ObjectEncoder> encoder, std::unique_ptr<storage::WatchStream> stream,
               base::Clock::SteadyTime deadline, std::unique_ptr<WatchGroup::Member> member,

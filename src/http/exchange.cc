@@ -3,6 +3,7 @@
 #include <boost/asio/post.hpp>
 
 #include "async/parked.h"
+#include "http/spare_memory.h"
 
 namespace keelson::http {
 
@@ -30,7 +31,7 @@ void WakeQueue::Drain() {
 
 namespace {
 
-class ExchangeBody final : public BodyReader {
+class ExchangeBody final : public BodyReader, public SpareMemory<ExchangeBody> {
  public:
   explicit ExchangeBody(base::Ref<Exchange> exchange) : exchange_(std::move(exchange)) {}
   ~ExchangeBody() override { exchange_->AbandonBody(); }
@@ -82,27 +83,28 @@ void Exchange::Detach(bool complete) {
   base::Ref<Exchange> self(this);
   owner_ = nullptr;
   FailBody(BodyError::kClientGone);
-  std::vector<std::function<void()>> callbacks;
   {
     std::lock_guard lock(mutex_);
     if (over_) return;
-    over_ = true;
-    gone_ = !complete;
-    callbacks.swap(on_close_);
   }
-  if (!complete) {
-    for (auto& callback : callbacks) callback();
-  }
+  End(!complete);
 }
 
-void Exchange::NotifyGone() {
-  std::vector<std::function<void()>> callbacks;
+void Exchange::NotifyGone() { End(true); }
+
+void Exchange::End(bool client_gone) {
+  std::function<void()> first;
+  std::vector<std::function<void()>> more;
   {
     std::lock_guard lock(mutex_);
-    over_ = gone_ = true;
-    callbacks.swap(on_close_);
+    over_ = true;
+    gone_ = client_gone;
+    first.swap(on_close_);
+    more.swap(more_on_close_);
   }
-  for (auto& callback : callbacks) callback();
+  if (!client_gone) return;
+  if (first) first();
+  for (auto& callback : more) callback();
 }
 
 Awaitable<void> Exchange::WaitForBody() {
@@ -133,8 +135,12 @@ Awaitable<Outcome<SharedBytes, BodyError>> Exchange::Read() {
 void Exchange::OnClose(std::function<void()> callback) {
   {
     std::lock_guard lock(mutex_);
+    if (!over_ && !on_close_) {
+      on_close_ = std::move(callback);
+      return;
+    }
     if (!over_) {
-      on_close_.push_back(std::move(callback));
+      more_on_close_.push_back(std::move(callback));
       return;
     }
     if (!gone_) return;

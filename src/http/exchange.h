@@ -81,6 +81,8 @@ class Exchange : public base::RefCounted {
   };
   Awaitable<void> WaitForBody();
   void WakeReader();
+  // Ends the exchange, once; calls the close callbacks if the client has gone.
+  void End(bool client_gone);
 
   base::Ref<WakeQueue> queue_;
   ExchangeOwner* owner_;
@@ -90,7 +92,8 @@ class Exchange : public base::RefCounted {
   std::mutex mutex_;  // over the rest
   bool over_ = false;
   bool gone_ = false;
-  std::vector<std::function<void()>> on_close_;
+  std::function<void()> on_close_;  // the first callback: most requests have one
+  std::vector<std::function<void()>> more_on_close_;
 };
 
 }  // namespace keelson::http

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "http/event_source.h"
 #include "http/http1_parser.h"
 #include "http/http_date.h"
 #include "http/session.h"
@@ -63,7 +64,10 @@ class Http1Session final : public Session, private ExchangeOwner {
 
   void OnBodyConsumed(std::size_t bytes) override;
   void OnBodyWanted() override;
-  void OnWake() override { host_.WantWrite(); }
+  void OnWake() override {
+    if (source_ != nullptr && MayWait(*source_)) return host_.WantWriteSoon();
+    host_.WantWrite();
+  }
 
   void ReturnBody();
   void Parse();

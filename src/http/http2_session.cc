@@ -10,10 +10,12 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "http/event_source.h"
 #include "http/http2_guard.h"
 #include "http/http2_memory.h"
 #include "http/http_date.h"
 #include "http/session.h"
+#include "http/spare_memory.h"
 
 namespace keelson::http {
 namespace {
@@ -32,7 +34,7 @@ constexpr std::uint32_t kHeaderGrace = 2;
 
 class Http2Session;
 
-struct H2Stream final : ExchangeOwner {
+struct H2Stream final : ExchangeOwner, SpareMemory<H2Stream> {
   H2Stream(Http2Session* session, std::int32_t id) : session(session), id(id) {}
 
   void OnBodyConsumed(std::size_t bytes) override;
@@ -51,6 +53,7 @@ struct H2Stream final : ExchangeOwner {
   bool started = false;    // its handler runs
   bool head = false;       // answered without a body
   bool body_open = false;  // more of the request's body may come
+  bool may_wait = false;   // new data of its source (EventSource)
   std::uint32_t header_bytes = 0;
   std::uint32_t header_fields = 0;
   std::unique_ptr<std::string> cookies;  // joined, while the headers come in; null: none
@@ -154,6 +157,20 @@ constexpr std::size_t kFieldsUsual = 8;  // header fields of a request
 bool IsUniquePerResponse(std::string_view name) { return name == "audit-id"; }
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Room for the slices of a response, kept by the thread between two of them: an idle connection holds none.
+std::vector<SharedBytes>& SpareSlices() {
+  thread_local std::vector<SharedBytes> spare;
+  return spare;
+}
+constexpr std::size_t kSpareSlicesMax = 64;
+
+// Whether the peer's flow control keeps a stream from sending. One that merely waits for its turn on a full socket is not
+// held: the driver gives up a socket that takes nothing.
+bool IsHeldByWindow(nghttp2_session* session, std::int32_t id) {
+  return nghttp2_session_get_remote_window_size(session) <= 0 ||
+         nghttp2_session_get_stream_remote_window_size(session, id) <= 0;
+}
 
 std::string_view View(nghttp2_rcbuf* buffer) {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
@@ -357,6 +374,9 @@ void Http2Session::Close(H2Stream* stream) {
     gone->exchange->Detach(gone->ended);
   }
   gone->source.reset();
+  gone->slices.clear();
+  if (gone->slices.capacity() <= kSpareSlicesMax && SpareSlices().capacity() < gone->slices.capacity())
+    SpareSlices().swap(gone->slices);
   for (auto& callback : gone->on_end) callback(gone->sent, gone->ended);
 }
 
@@ -488,7 +508,10 @@ void Http2Session::Respond(Exchange& exchange, Response response) {
   std::size_t length = 0;
   if (auto* bytes = std::get_if<SharedBytes>(&response.body)) {
     length = bytes->size();
-    if (length != 0) stream->slices.push_back(std::move(*bytes));
+    if (length != 0) {
+      stream->slices.swap(SpareSlices());
+      stream->slices.push_back(std::move(*bytes));
+    }
     stream->source_done = true;
   } else {
     stream->source = std::move(std::get<std::unique_ptr<BodySource>>(response.body));
@@ -497,6 +520,8 @@ void Http2Session::Respond(Exchange& exchange, Response response) {
       stream->source_done = true;
       length_known = true;
     } else {
+      stream->may_wait = MayWait(*stream->source);
+      if (!stream->may_wait) stream->slices.swap(SpareSlices());  // a watch would keep it for hours
       stream->source->Start([exchange = stream->exchange] { exchange->Wake(); });
     }
   }
@@ -679,6 +704,7 @@ void Http2Session::Woken(H2Stream& stream) {
   stream.deferred = false;
   stream.progress = host_.Now();
   nghttp2_session_resume_data(session_, stream.id);
+  if (stream.may_wait) return host_.WantWriteSoon();
   host_.WantWrite();
 }
 
@@ -711,7 +737,8 @@ void Http2Session::Tick(base::Clock::SteadyTime now) {
   for (H2Stream* stream = first_; stream != nullptr; stream = stream->next) {
     if (!stream->has_data_provider || stream->ended) continue;
     if (stream->write_deadline > now) next_deadline_ = std::min(next_deadline_, stream->write_deadline);
-    const bool stalled = !stream->deferred && now - stream->progress >= kStreamStall;
+    const bool stalled =
+        !stream->deferred && now - stream->progress >= kStreamStall && IsHeldByWindow(session_, stream->id);
     if (stalled || now >= stream->write_deadline) {
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_CANCEL);
       host_.WantWrite();

@@ -10,6 +10,7 @@ namespace keelson::http {
 namespace {
 
 constexpr std::size_t kTextBytesMin = 256;  // of header fields: most messages need no more
+constexpr std::size_t kFieldsUsual = 8;
 
 bool IsTokenChar(char c) {
   if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return true;
@@ -44,7 +45,10 @@ Headers::Place Headers::Store(std::string_view name, std::string_view value) {
           .end = static_cast<std::uint32_t>(end)};
 }
 
-void Headers::Add(std::string_view name, std::string_view value) { places_.push_back(Store(name, value)); }
+void Headers::Add(std::string_view name, std::string_view value) {
+  if (places_.capacity() == 0) places_.reserve(kFieldsUsual);
+  places_.push_back(Store(name, value));
+}
 
 void Headers::Set(std::string_view name, std::string_view value) {
   const Place stored = Store(name, value);

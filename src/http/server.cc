@@ -33,7 +33,7 @@ struct Server::Impl : std::enable_shared_from_this<Impl> {
       timer.expires_after(server->options.tick);
       timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
         if (error || self->shard.closed) return;
-        const auto now = self->server->clock->Monotonic();
+        const auto now = self->server->options.clock->Monotonic();
         for (auto it = self->shard.connections.begin(); it != self->shard.connections.end();) {
           auto connection = *it++;  // Tick may close it
           connection->Tick(now);
@@ -174,6 +174,7 @@ void Server::Close() {
     asio::post(worker->shard.executor, [worker] {
       worker->shard.closed = true;
       worker->timer.cancel();
+      worker->shard.delay_timer.cancel();
       while (!worker->shard.connections.empty()) {
         auto connection = worker->shard.connections.front();
         connection->Close();

@@ -28,6 +28,10 @@ struct ServerOptions {
   std::chrono::milliseconds linger{5'000};  // for the peer to read the last answer and close; a reset would destroy it
   std::chrono::milliseconds tick{1'000};    // how often timeouts are looked at
   std::size_t connections_max = 100'000;    // further ones are closed at once
+  // Longest wait of a watch event whose connection was written to within this time: events of that time leave in one
+  // write. 0: none waits.
+  std::chrono::nanoseconds event_delay{0};
+  const base::Clock* clock = &base::Clock::Real();  // for timeouts and event_delay; must outlive the server
   // On any I/O thread. `remote` is 127.0.0.1:41234.
   std::function<void(const std::string& remote, const std::string& error)> on_tls_error;
 };

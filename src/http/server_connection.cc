@@ -52,6 +52,19 @@ void Shard::RunScheduled() {
   running.clear();
 }
 
+void Shard::DelayWrite(const std::shared_ptr<ServerConnection>& connection, std::chrono::nanoseconds delay) {
+  delayed.push_back(connection);
+  if (delayed.size() != 1) return;  // the timer runs
+  delay_timer.expires_after(delay);
+  delay_timer.async_wait([this](const boost::system::error_code&) { RunDelayed(); });
+}
+
+void Shard::RunDelayed() {
+  // Connections hold the shard: moved out first, so that the last of them may go here.
+  const auto due = std::exchange(delayed, {});
+  for (const auto& connection : due) connection->RunDelayed();
+}
+
 ServerConnection::ServerConnection(std::shared_ptr<ServerShared> server, std::shared_ptr<Shard> shard,
                                    asio::ip::tcp::socket socket, std::string remote,
                                    std::unique_ptr<net::Transport> transport)
@@ -67,7 +80,7 @@ ServerConnection::ServerConnection(std::shared_ptr<ServerShared> server, std::sh
 
 ServerConnection::~ServerConnection() { server_->Leave(server_->connections); }
 
-base::Clock::SteadyTime ServerConnection::Now() const { return server_->clock->Monotonic(); }
+base::Clock::SteadyTime ServerConnection::Now() const { return server_->options.clock->Monotonic(); }
 
 void ServerConnection::Start() {
   if (transport_->encrypted()) {
@@ -210,6 +223,22 @@ void ServerConnection::WantWrite() {
   shard_->ScheduleWrite(shared_from_this());
 }
 
+// A connection that was quiet is written to at once. One that was written to within the delay waits for the thread's
+// next round; whatever else is written to it meanwhile takes the waiting data along.
+void ServerConnection::WantWriteSoon() {
+  const auto delay = server_->options.event_delay;
+  const auto since = delay.count() == 0 ? delay : Now() - written_;
+  if (since >= delay || working_) return WantWrite();
+  if (delayed_ || scheduled_ || state_ != State::kServing) return;
+  delayed_ = true;
+  shard_->DelayWrite(shared_from_this(), delay - since);
+}
+
+void ServerConnection::RunDelayed() {
+  delayed_ = false;
+  RunScheduled();
+}
+
 void ServerConnection::RunScheduled() {
   scheduled_ = false;
   if (state_ != State::kServing) return;
@@ -244,6 +273,7 @@ void ServerConnection::Pump() {
     session_->Produce(out, kWriteBytes);
     if (out.empty()) break;
     total += out.size();
+    if (server_->options.event_delay.count() != 0) written_ = Now();
     const auto status = transport_->Write(out.pieces());
     out.Clear();
     if (status == net::IOStatus::kError) return Close();
@@ -340,8 +370,8 @@ void ServerConnection::OnRequest(base::Ref<Exchange> exchange, std::unique_ptr<R
   WantWrite();
 }
 
-Awaitable<void> ServerConnection::RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
-                                             std::unique_ptr<Request> request) {
+async::Entry ServerConnection::RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
+                                          std::unique_ptr<Request> request) {
   Response response;
   try {
     auto answered = server_->handler(std::move(*request));

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <list>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "async/start.h"
 #include "http/server.h"
 #include "net/transport.h"
 
@@ -22,7 +24,6 @@ class ServerConnection;
 struct ServerShared {
   Handler handler;
   ServerOptions options;
-  const base::Clock* clock = &base::Clock::Real();
   std::atomic<std::uint64_t> connections{0};
   std::atomic<std::uint64_t> connections_total{0};
   std::atomic<std::uint64_t> requests_total{0};
@@ -37,15 +38,22 @@ struct ServerShared {
 // The connections of one I/O thread. Everything on that thread.
 struct Shard {
   Shard(asio::any_io_executor executor)
-      : executor(std::move(executor)), wake_queue(base::MakeRef<WakeQueue>(this->executor)) {}
+      : executor(std::move(executor)),
+        wake_queue(base::MakeRef<WakeQueue>(this->executor)),
+        delay_timer(this->executor) {}
 
   void ScheduleWrite(const std::shared_ptr<ServerConnection>& connection);
   void RunScheduled();
+  // Schedules a write `delay` from now at the latest: all delayed writes of the thread are done together.
+  void DelayWrite(const std::shared_ptr<ServerConnection>& connection, std::chrono::nanoseconds delay);
+  void RunDelayed();
 
   asio::any_io_executor executor;
   base::Ref<WakeQueue> wake_queue;
   std::list<std::shared_ptr<ServerConnection>> connections;
   std::vector<std::shared_ptr<ServerConnection>> scheduled, running;  // `running`: the current batch
+  std::vector<std::shared_ptr<ServerConnection>> delayed;             // until `delay_timer` ends
+  asio::steady_timer delay_timer;
   // Requests whose handlers start once their session is at rest, and the room for the next ones: connections come and
   // go with it, so that an idle one holds none.
   using Requests = std::vector<std::pair<base::Ref<Exchange>, std::unique_ptr<Request>>>;
@@ -66,6 +74,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void Close();  // now
   void Tick(base::Clock::SteadyTime now);
   void RunScheduled();  // by the shard
+  void RunDelayed();
 
   std::list<std::shared_ptr<ServerConnection>>::iterator position;  // in the shard
 
@@ -77,6 +86,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   // SessionHost
   void OnRequest(base::Ref<Exchange> exchange, std::unique_ptr<Request> request) override;
   void WantWrite() override;
+  void WantWriteSoon() override;
   const base::Ref<WakeQueue>& wake_queue() const override { return shard_->wake_queue; }
   base::Clock::SteadyTime Now() const override;
 
@@ -92,8 +102,8 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void Finish();
   void DropRequests();
   void Upgrade(UpgradeHandler handler);
-  Awaitable<void> RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
-                             std::unique_ptr<Request> request);
+  async::Entry RunHandler(std::shared_ptr<ServerConnection> self, base::Ref<Exchange> exchange,
+                          std::unique_ptr<Request> request);
   Awaitable<void> RunUpgrade(std::shared_ptr<ServerConnection> self, UpgradeHandler handler, std::string leftover);
 
   const std::shared_ptr<ServerShared> server_;
@@ -107,6 +117,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   bool reading_ = false;  // a wait for readability is under way
   bool writing_ = false;  // a wait for writability is under way
   bool scheduled_ = false;
+  bool delayed_ = false;  // in the shard's list of delayed writes
   bool draining_ = false;
   bool working_ = false;
   bool again_ = false;  // something came up while working
@@ -116,6 +127,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   base::Clock::SteadyTime phase_since_;
   base::Clock::SteadyTime body_since_{};
   base::Clock::SteadyTime write_since_{};
+  base::Clock::SteadyTime written_{};  // the last write, where ServerOptions::event_delay needs it
   class UpgradedStream* upgraded_ = nullptr;
   Shard::Requests requests_;
 };

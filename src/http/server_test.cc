@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include "base/fake_clock.h"
 #include "base/strings.h"
 #include "http/test_server.h"
 
@@ -217,6 +218,148 @@ TEST(Http2Server, MultiplexesOverTLS) {
   }
   EXPECT_TRUE(Eventually([&] { return test.complete == kCalls; }));
   EXPECT_LE(test.server->stats().connections_total, 60U);
+}
+
+std::string DataOf(std::uint32_t stream, std::string_view bytes) {  // payloads of DATA frames, each in brackets
+  std::string text;
+  for (const auto& frame : ParseFrames(bytes)) {
+    if (frame.type == 0 && frame.stream == stream) text += "[" + frame.payload + "]";
+  }
+  return text;
+}
+
+TEST(Http2Server, EventsOfABusyConnectionLeaveInOneWrite) {
+  base::FakeClock clock;
+  ServerOptions options;
+  options.event_delay = std::chrono::hours(1);  // the timer does not end during the test
+  options.clock = &clock;
+  TestServer test(options);
+  RawClient client(test.port);
+  std::uint32_t stream = 1;
+  client.Send(Preface() + Frame(1, 5, stream, RequestHeaders("/events")));
+  std::string all;
+  const auto read_until = [&](const std::function<bool()>& condition) {
+    while (!condition()) {
+      const std::string some = client.ReadSome();
+      if (some.empty()) return false;
+      all += some;
+    }
+    return true;
+  };
+  const auto seen = [&](std::string_view text) { return all.find(text) != std::string::npos; };
+  // Each answer takes waiting events along; the first ones may come before the server has noticed the events.
+  const auto ask_until_seen = [&](std::string_view text) {
+    for (bool answered = true; answered && !seen(text);) {
+      stream += 2;
+      client.Send(Frame(1, 5, stream, RequestHeaders("/hello")));
+      answered = read_until([&] { return !DataOf(stream, all).empty(); });
+    }
+  };
+  const auto has_head = [&] {
+    const auto frames = ParseFrames(all);
+    return std::any_of(frames.begin(), frames.end(), [](const ReceivedFrame& frame) { return frame.type == 1; });
+  };
+  ASSERT_TRUE(read_until(has_head));
+  test.feed.Add("one\n");
+  test.feed.Add("two\n");
+  ask_until_seen("two\n");
+  EXPECT_EQ(DataOf(1, all), "[one\ntwo\n]");
+  clock.Advance(options.event_delay);
+  test.feed.Add("three\n");  // the connection was quiet: sent at once
+  ASSERT_TRUE(read_until([&] { return seen("three\n"); }));
+  EXPECT_EQ(DataOf(1, all), "[one\ntwo\n][three\n]");
+  test.feed.Add("four\n");
+  test.feed.Add("five\n");
+  ask_until_seen("five\n");
+  EXPECT_EQ(DataOf(1, all), "[one\ntwo\n][three\n][four\nfive\n]");
+}
+
+// Whether the server reset `stream`, as far as `bytes` go.
+bool IsReset(std::uint32_t stream, std::string_view bytes) {
+  const auto frames = ParseFrames(bytes);
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](const ReceivedFrame& frame) { return frame.type == 3 && frame.stream == stream; });
+}
+
+std::string InitialWindow(std::uint32_t bytes) {  // SETTINGS_INITIAL_WINDOW_SIZE
+  std::string payload("\0\x04", 2);
+  for (int shift = 24; shift >= 0; shift -= 8) payload += static_cast<char>(bytes >> shift);
+  return Frame(4, 0, 0, payload);
+}
+
+TEST(Http2Server, StreamWithAClosedWindowIsReset) {
+  base::FakeClock clock;
+  ServerOptions options;
+  options.clock = &clock;
+  options.tick = std::chrono::milliseconds(1);
+  TestServer test(options);
+  RawClient client(test.port);
+  client.Send(Preface() + InitialWindow(0) + Frame(1, 5, 1, RequestHeaders("/stream/1000")));
+  std::string all;
+  while (DataOf(1, all).empty() && !IsReset(1, all)) {
+    clock.Advance(std::chrono::seconds(20));
+    const std::string some = client.ReadSome();
+    ASSERT_FALSE(some.empty());
+    all += some;
+    client.Send(Frame(6, 0, 0, "12345678"));  // a PING: its answer lets the loop go on
+  }
+  EXPECT_TRUE(IsReset(1, all));
+}
+
+TEST(Http2Server, StreamsThatWaitForAFullSocketAreNotReset) {
+  base::FakeClock clock;
+  ServerOptions options;
+  options.clock = &clock;
+  options.tick = std::chrono::milliseconds(1);
+  TestServer test(options, false, 1);
+  RawClient client(test.port);
+  constexpr std::uint32_t kWindow = (1U << 31) - 1;
+  constexpr std::uint64_t kBytes = 30'000'000;  // each: more than the kernel's buffers take
+  const std::string target = "/stream/" + std::to_string(kBytes);
+  client.Send(Preface() + InitialWindow(kWindow) + Frame(8, 0, 0, std::string("\x7f\xfe\0\0", 4)) +
+              Frame(1, 5, 1, RequestHeaders(target)) + Frame(1, 5, 3, RequestHeaders(target)));
+  const auto turns = [&](int count) {  // of the server's loop
+    RawClient other(test.port);
+    for (int i = 0; i < count; ++i) {
+      other.Send(Get("/hello"));
+      other.ReadUntil("hello\n");
+    }
+  };
+  // Until the socket takes nothing more.
+  for (std::uint64_t before = 0; test.pulled == 0 || test.pulled != before; turns(1)) before = test.pulled;
+  for (int i = 0; i < 4; ++i) {  // less than ServerOptions::write_timeout
+    clock.Advance(std::chrono::minutes(1));
+    turns(100);
+  }
+  std::uint64_t received = 0;
+  std::string unparsed;
+  while (received < 2 * kBytes) {
+    const std::string some = client.ReadSome();
+    ASSERT_FALSE(some.empty());
+    unparsed += some;
+    std::size_t used = 0;
+    for (const auto& frame : ParseFrames(unparsed)) {
+      used += 9 + frame.payload.size();
+      ASSERT_NE(frame.type, 3);
+      if (frame.type == 0) received += frame.payload.size();
+    }
+    unparsed.erase(0, used);
+  }
+}
+
+TEST(Server, EventsWaitNoLongerThanTheDelay) {
+  ServerOptions options;
+  options.event_delay = std::chrono::milliseconds(2);
+  for (const std::string& request : {Get("/events"), Preface() + Frame(1, 5, 1, RequestHeaders("/events"))}) {
+    TestServer test(options);
+    RawClient client(test.port);
+    client.Send(request);
+    for (int i = 0; i < 50; ++i) {
+      const std::string line = "event " + std::to_string(i) + "\n";
+      test.feed.Add(line);
+      EXPECT_NE(client.ReadUntil(line).find(line), std::string::npos);
+    }
+  }
 }
 
 TEST(Http2Server, Trailers) {

@@ -53,7 +53,8 @@ class SessionHost {
  public:
   virtual void OnRequest(base::Ref<Exchange> exchange,
                          std::unique_ptr<Request> request) = 0;  // answered by Session::Respond
-  virtual void WantWrite() = 0;  // Produce has something, or finished() may have changed
+  virtual void WantWrite() = 0;                  // Produce has something, or finished() may have changed
+  virtual void WantWriteSoon() { WantWrite(); }  // Produce has something that may wait (EventSource)
   virtual const base::Ref<WakeQueue>& wake_queue() const = 0;
   virtual base::Clock::SteadyTime Now() const = 0;
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/strings.h"
+#include "http/event_source.h"
 
 namespace keelson::http {
 namespace {
@@ -159,6 +160,19 @@ class Held final : public BodySource {
   bool sent_ = false;
 };
 
+class Events final : public EventSource {
+ public:
+  explicit Events(EventFeed& feed) : feed_(feed) {}
+  void Start(std::function<void()> wake) override { feed_.Follow(std::move(wake)); }
+  State Pull(std::size_t, std::vector<SharedBytes>& out) override {
+    if (std::string lines = feed_.Take(); !lines.empty()) out.push_back(SharedBytes::FromString(std::move(lines)));
+    return State::kPending;
+  }
+
+ private:
+  EventFeed& feed_;
+};
+
 Awaitable<void> EchoRaw(std::unique_ptr<Stream> stream) {
   for (;;) {
     auto bytes = co_await stream->Read();
@@ -169,6 +183,22 @@ Awaitable<void> EchoRaw(std::unique_ptr<Stream> stream) {
 }
 
 }  // namespace
+
+void EventFeed::Add(std::string_view line) {
+  std::lock_guard lock(mutex_);
+  lines_ += line;
+  if (wake_) wake_();
+}
+
+std::string EventFeed::Take() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(lines_, {});
+}
+
+void EventFeed::Follow(std::function<void()> wake) {
+  std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
 
 TestServer::TestServer(ServerOptions options, bool tls, std::size_t threads) : pool(threads), tls_(tls) {
   server = std::make_unique<Server>(
@@ -189,6 +219,7 @@ TestServer::TestServer(ServerOptions options, bool tls, std::size_t threads) : p
 
 TestServer::~TestServer() {
   gate->Set();
+  feed.Follow({});
   server.reset();
 }
 
@@ -233,6 +264,8 @@ Awaitable<Response> TestServer::Handle(Request request) {
     response.body = SharedBytes::Static("through\n");
   } else if (path == "/hold") {
     response.body = std::make_unique<Held>();
+  } else if (path == "/events") {
+    response.body = std::make_unique<Events>(feed);
   } else if (path == "/upgrade") {
     response.status = 101;
     response.headers.Clear();

@@ -10,6 +10,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -51,9 +52,22 @@ struct ReceivedFrame {
 };
 std::vector<ReceivedFrame> ParseFrames(std::string_view bytes);
 
+// Lines that /events sends as they are added, and that may wait as watch events do. Thread safety: any thread.
+class EventFeed {
+ public:
+  void Add(std::string_view line);
+  std::string Take();
+  void Follow(std::function<void()> wake);
+
+ private:
+  std::mutex mutex_;
+  std::string lines_;
+  std::function<void()> wake_;
+};
+
 // Paths: /hello, /echo, /bytes/N, /stream/N (counted in `pulled`), /deadline/N (the same,
 // with a write deadline 30 ms away), /gate (waits for `gate`), /hold (a body that never
-// ends), /upgrade (echoes), /headers (the request's), /redirect, /close, /throw, /peer.
+// ends), /events (`feed`), /upgrade (echoes), /headers (the request's), /redirect, /close, /throw, /peer.
 class TestServer {
  public:
   explicit TestServer(ServerOptions options = {}, bool tls = false, std::size_t threads = 2);
@@ -63,6 +77,7 @@ class TestServer {
 
   async::IOPool pool;
   std::shared_ptr<async::Event> gate = std::make_shared<async::Event>();
+  EventFeed feed;
   std::atomic<std::uint64_t> pulled{0};
   std::atomic<int> gone{0};  // close callbacks that ran
   std::atomic<int> started{0};

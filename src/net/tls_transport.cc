@@ -112,7 +112,9 @@ class TLSTransport final : public Transport {
 
   bool encrypted() const override { return true; }
   bool plain_http_seen() const override { return plain_http_; }
-  bool drained() const override { return bio_.short_read && SSL_has_pending(ssl_.get()) == 0; }
+  bool drained() const override {
+    return next_read_ == IOStatus::kOk && (blocked_ || (bio_.short_read && SSL_has_pending(ssl_.get()) == 0));
+  }
 
   IOStatus Handshake() override {
     ERR_clear_error();
@@ -169,24 +171,21 @@ class TLSTransport final : public Transport {
     return state;
   }
 
+  // Reads several records at once while whole ones may be there: a client that takes a large answer sends a record for
+  // each window update, and OpenSSL gives one record a call.
   IOStatus Read(char* data, std::size_t size, std::size_t* got) override {
-    ERR_clear_error();
     *got = 0;
-    const int rc = SSL_read_ex(ssl_.get(), data, size, got);
-    if (!SendScratch()) return IOStatus::kError;  // answers to key updates
-    if (rc == 1) return IOStatus::kOk;
-    switch (SSL_get_error(ssl_.get(), rc)) {
-      case SSL_ERROR_WANT_READ:
-      case SSL_ERROR_WANT_WRITE:
-        return IOStatus::kWouldBlock;
-      case SSL_ERROR_ZERO_RETURN:
-        return IOStatus::kClosed;
-      default:
-        error_text_ = server_ ? LastSSLError() : ClientError();
-        if (error_text_.empty()) error_text_ = bio_.error != 0 ? ReadErrorText(bio_.error) : "unexpected EOF";
-        broken_ = true;
-        return IOStatus::kError;
-    }
+    IOStatus status = std::exchange(next_read_, IOStatus::kOk);
+    if (status != IOStatus::kOk) return status;
+    do {
+      std::size_t more = 0;
+      status = ReadRecord(data + *got, size - *got, &more);
+      *got += more;
+    } while (status == IOStatus::kOk && *got < size && SSL_has_pending(ssl_.get()) != 0);
+    blocked_ = status == IOStatus::kWouldBlock;
+    if (status == IOStatus::kOk || *got == 0) return status;
+    if (!blocked_) next_read_ = status;  // reported after the bytes before it
+    return IOStatus::kOk;
   }
 
   // Fills whole records: small pieces are gathered into the thread's scratch, a piece as large as a record is encrypted
@@ -228,6 +227,25 @@ class TLSTransport final : public Transport {
   }
 
  private:
+  IOStatus ReadRecord(char* data, std::size_t size, std::size_t* got) {
+    ERR_clear_error();
+    const int rc = SSL_read_ex(ssl_.get(), data, size, got);
+    if (!SendScratch()) return IOStatus::kError;  // answers to key updates
+    if (rc == 1) return IOStatus::kOk;
+    switch (SSL_get_error(ssl_.get(), rc)) {
+      case SSL_ERROR_WANT_READ:
+      case SSL_ERROR_WANT_WRITE:
+        return IOStatus::kWouldBlock;
+      case SSL_ERROR_ZERO_RETURN:
+        return IOStatus::kClosed;
+      default:
+        error_text_ = server_ ? LastSSLError() : ClientError();
+        if (error_text_.empty()) error_text_ = bio_.error != 0 ? ReadErrorText(bio_.error) : "unexpected EOF";
+        broken_ = true;
+        return IOStatus::kError;
+    }
+  }
+
   // The last error in Go's words; empties OpenSSL's queue.
   std::string ClientError() {
     const unsigned long code = ERR_peek_error();
@@ -267,6 +285,8 @@ class TLSTransport final : public Transport {
   SSLPtr ssl_;
   std::shared_ptr<const void> keep_;
   bool server_;
+  IOStatus next_read_ = IOStatus::kOk;  // the end or the error that the last Read met behind its bytes
+  bool blocked_ = false;                // the last Read met the end of what has arrived
   bool plain_http_ = false;
   bool broken_ = false;
 };

@@ -71,7 +71,8 @@ meta::Result<std::string> Store::KeyFor(std::string_view name_space, std::string
   key.reserve(options_.key_root.size() + name_space.size() + name.size() + 2);
   key.append(options_.key_root);
   if (options_.namespaced) key.append("/").append(name_space);
-  return key.append("/").append(name);
+  key.append("/").append(name);
+  return key;
 }
 
 meta::Status Store::InterpretError(const storage::Error& error, std::string_view verb, std::string_view name) const {

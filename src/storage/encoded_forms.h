@@ -4,9 +4,11 @@
 // Thread safety: all members from any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 
 #include "storage/object.h"
@@ -15,14 +17,29 @@ namespace keelson::storage {
 
 class EncodedForms {
  public:
-  explicit EncodedForms(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  // A limit that follows the data: kPerStored times the stored bytes of all objects, within bounds.
+  struct Bounds {
+    std::size_t bytes_min = 64 * 1024 * 1024;
+    std::size_t bytes_max = 256 * 1024 * 1024;
+  };
+  static constexpr std::size_t kPerStored = 2;  // JSON of a pod is 1.3 times as large, and its row with metadata 0.8
+
+  static constexpr std::size_t kFollowsData = std::numeric_limits<std::size_t>::max();  // as a limit: Bounds{}
+
+  explicit EncodedForms(std::size_t bytes_max)
+      : EncodedForms(bytes_max == kFollowsData ? Bounds{} : Bounds{.bytes_min = bytes_max, .bytes_max = bytes_max}) {}
+  explicit EncodedForms(Bounds bounds) : bounds_max_(bounds.bytes_max), bounds_min_(bounds.bytes_min) {}
   ~EncodedForms();  // REQUIRES: no object that names this is left
   EncodedForms(const EncodedForms&) = delete;
   EncodedForms& operator=(const EncodedForms&) = delete;
 
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  std::size_t bytes_max() const { return bytes_max_.load(std::memory_order_relaxed); }
-  void set_bytes_max(std::size_t bytes_max);  // drops at once what is too much
+  std::size_t bytes_max() const {
+    const std::size_t most = bounds_max_.load(std::memory_order_relaxed);
+    return std::clamp(kPerStored * stored_bytes_.load(std::memory_order_relaxed),
+                      std::min(bounds_min_.load(std::memory_order_relaxed), most), most);
+  }
+  void set_bytes_max(std::size_t bytes_max);  // from now on whatever the data; drops at once what is too much
   std::uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
   std::uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }  // forms given up
@@ -40,7 +57,8 @@ class EncodedForms {
   std::mutex mutex_;
   Object::Forms* hand_ = nullptr;  // a circle
   std::atomic<std::size_t> bytes_{0};
-  std::atomic<std::size_t> bytes_max_;
+  std::atomic<std::size_t> stored_bytes_{0};  // of all objects
+  std::atomic<std::size_t> bounds_max_, bounds_min_;
   std::atomic<std::uint64_t> hits_{0};
   std::atomic<std::uint64_t> misses_{0};
   std::atomic<std::uint64_t> dropped_{0};

@@ -34,6 +34,27 @@ TEST(EncodedForms, AccountsAndReleases) {
   EXPECT_EQ(forms.bytes(), 0u);
 }
 
+TEST(EncodedForms, LimitFollowsTheStoredBytes) {
+  EncodedForms forms(EncodedForms::Bounds{.bytes_min = 100, .bytes_max = 1000});
+  EXPECT_EQ(forms.bytes_max(), 100u);
+  std::vector<ObjectPtr> objects;
+  const auto add = [&](std::size_t stored) {
+    objects.emplace_back(new Object("/pods/x", 1, SharedBytes(std::string(stored, 's')), {}, &forms));
+    objects.back()->SetForm(0, SharedBytes(std::string(stored, 'x')));
+  };
+  add(200);
+  EXPECT_EQ(forms.bytes_max(), 400u);
+  add(200);
+  EXPECT_EQ(forms.bytes(), 400u);
+  objects.pop_back();
+  EXPECT_EQ(forms.bytes_max(), 400u);
+  for (int i = 0; i < 10; ++i) add(200);
+  EXPECT_EQ(forms.bytes_max(), 1000u);
+  EXPECT_LE(forms.bytes(), 1000u);
+  objects.clear();
+  EXPECT_EQ(forms.bytes_max(), 100u);
+}
+
 TEST(EncodedForms, EvictsUnusedFormsFirst) {
   EncodedForms forms(1000);
   std::vector<ObjectPtr> objects;

@@ -42,9 +42,12 @@ Object::Object(std::string key, std::uint64_t resource_version, SharedBytes stor
       stored_(std::move(stored)),
       attributes_(std::move(attributes)),
       budget_(forms),
-      stale_(stale) {}
+      stale_(stale) {
+  if (budget_ != nullptr) budget_->stored_bytes_.fetch_add(stored_.size(), std::memory_order_relaxed);
+}
 
 Object::~Object() {
+  if (budget_ != nullptr) budget_->stored_bytes_.fetch_sub(stored_.size(), std::memory_order_relaxed);
   Forms* forms = forms_.load(std::memory_order_acquire);
   if (forms == nullptr) return;
   if (budget_ != nullptr) budget_->Remove(forms);
@@ -95,7 +98,8 @@ EncodedForms::~EncodedForms() { KS_CHECK(hand_ == nullptr); }
 
 void EncodedForms::set_bytes_max(std::size_t bytes_max) {
   std::lock_guard lock(mutex_);
-  bytes_max_.store(bytes_max, std::memory_order_relaxed);
+  bounds_max_.store(bytes_max, std::memory_order_relaxed);
+  bounds_min_.store(bytes_max, std::memory_order_relaxed);
   EvictLocked();
 }
 
@@ -125,7 +129,7 @@ void EncodedForms::Added(Object::Forms* forms, std::size_t form, SharedBytes byt
 // evict, just before they reach them, the forms that the next such LIST needs first. The hand moves by one for each
 // newcomer, so several LISTs side by side must miss a few times as many forms as there are before one in use goes.
 bool EncodedForms::MakeRoomLocked(std::size_t bytes) {
-  const std::size_t bytes_max = bytes_max_.load(std::memory_order_relaxed);
+  const std::size_t bytes_max = this->bytes_max();
   while (bytes_.load(std::memory_order_relaxed) + bytes > bytes_max) {
     if (hand_ == nullptr || !LookLocked()) return false;
   }
@@ -133,8 +137,7 @@ bool EncodedForms::MakeRoomLocked(std::size_t bytes) {
 }
 
 void EncodedForms::EvictLocked() {
-  while (bytes_.load(std::memory_order_relaxed) > bytes_max_.load(std::memory_order_relaxed) && hand_ != nullptr)
-    LookLocked();
+  while (bytes() > bytes_max() && hand_ != nullptr) LookLocked();
 }
 
 bool EncodedForms::LookLocked() {

@@ -58,7 +58,7 @@ std::string PanicMessage(std::exception_ptr failure) {
 
 Handler WithAuditInit(Handler next, std::shared_ptr<audit::Auditor> auditor) {
   return [next = std::move(next), auditor](ExchangePtr exchange) {
-    if (!auditor) exchange->context.audit_annotations.Disable();
+    if (!auditor || !auditor->active()) exchange->context.audit_annotations.Disable();
     exchange->auditor = auditor;
     return next(std::move(exchange));
   };

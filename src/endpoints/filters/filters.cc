@@ -283,38 +283,51 @@ ResponseFilter ProbabilisticGoaway(double chance, base::Random& random) {
   };
 }
 
-bool RequestGroup::Enter() {
-  ++count_;
-  if (!closing_) return true;
-  Leave();
-  return false;
-}
+// The end of a group: no request is inside, and none can enter any more.
+struct RequestGroup::End {
+  std::mutex mutex;
+  bool reached = false;
+  std::function<void()> callback;
 
-void RequestGroup::Leave() {
-  if (--count_ == 0 && closing_) MaybeNotify();
+  void Reach() {
+    std::function<void()> call;
+    {
+      std::lock_guard lock(mutex);
+      reached = true;
+      call = std::exchange(callback, nullptr);
+    }
+    if (call) call();
+  }
+};
+
+RequestGroup::RequestGroup()
+    : end_(std::make_shared<End>()), inside_(end_.get(), [end = end_](void*) { end->Reach(); }), requests_(inside_) {}
+
+std::shared_ptr<void> RequestGroup::Enter() {
+  std::lock_guard lock(mutex_);
+  return inside_;
 }
 
 void RequestGroup::Close() {
-  closing_ = true;
-  MaybeNotify();
+  std::shared_ptr<void> last;  // let go of without the lock
+  std::lock_guard lock(mutex_);
+  last.swap(inside_);
+}
+
+std::size_t RequestGroup::count() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(requests_.use_count()) - (inside_ ? 1 : 0);
 }
 
 void RequestGroup::OnEmpty(std::function<void()> callback) {
   {
-    std::lock_guard lock(mutex_);
-    on_empty_ = std::move(callback);
+    std::lock_guard lock(end_->mutex);
+    if (!end_->reached) {
+      end_->callback = std::move(callback);
+      return;
+    }
   }
-  MaybeNotify();
-}
-
-void RequestGroup::MaybeNotify() {
-  std::function<void()> callback;
-  {
-    std::lock_guard lock(mutex_);
-    if (!closing_ || count_ != 0) return;
-    callback = std::exchange(on_empty_, nullptr);
-  }
-  if (callback) callback();
+  callback();
 }
 
 Handler WithWatchTerminationDuringShutdown(Handler next, std::shared_ptr<WatchGroup> group) {
@@ -330,11 +343,8 @@ Handler WithWatchTerminationDuringShutdown(Handler next, std::shared_ptr<WatchGr
 Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group) {
   return [next = std::move(next), group](ExchangePtr exchange) {
     if (exchange->context.info.IsLongRunning()) return next(std::move(exchange));
-    if (!group->Enter()) {
-      if (IsExemptFromShutdown(*exchange)) return next(std::move(exchange));
-      return Immediately(ShuttingDown());
-    }
-    exchange->in_group = std::shared_ptr<void>(group.get(), [group](void*) { group->Leave(); });
+    exchange->in_group = group->Enter();
+    if (!exchange->in_group && !IsExemptFromShutdown(*exchange)) return Immediately(ShuttingDown());
     return next(std::move(exchange));
   };
 }
@@ -399,7 +409,7 @@ struct Race {
 };
 
 // `next` belongs to the handler chain, which outlives every request.
-Awaitable<void> RunInRace(const Handler& next, ExchangePtr exchange, std::shared_ptr<Race> race) {
+async::Entry RunInRace(const Handler& next, ExchangePtr exchange, std::shared_ptr<Race> race) {
   std::exception_ptr failure;
   try {
     race->response = co_await next(exchange);

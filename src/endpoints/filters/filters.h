@@ -41,19 +41,18 @@ ResponseFilter ProbabilisticGoaway(double chance, base::Random& random);
 // Counts requests that are being served, so that shutdown can wait for them; refuses new ones once it is closing.
 class RequestGroup {
  public:
-  bool Enter();  // false once closing
-  void Leave();
-  void Close();  // from now on Enter() fails
-  bool closing() const { return closing_; }
-  std::size_t count() const { return count_; }
+  RequestGroup();
+  std::shared_ptr<void> Enter();  // the request is inside while a copy of this is left; null once closing
+  void Close();                   // from now on Enter() fails
+  std::size_t count() const;
   void OnEmpty(std::function<void()> callback);  // when closing and no request is inside; any thread
 
  private:
-  void MaybeNotify();
-  std::mutex mutex_;
-  std::atomic<std::size_t> count_{0};
-  std::atomic<bool> closing_{false};
-  std::function<void()> on_empty_;
+  struct End;
+  const std::shared_ptr<End> end_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<void> inside_;  // guarded by mutex_; shared by the requests, null once closing
+  const std::weak_ptr<void> requests_;
 };
 Handler WithWaitGroup(Handler next, std::shared_ptr<RequestGroup> group);
 // Makes watches known to `group`, which a shutdown ends in an orderly way, and refuses new ones once it does.

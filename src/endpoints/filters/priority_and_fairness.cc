@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "endpoints/filters/tracing.h"
 #include "endpoints/responses.h"
+#include "http/event_source.h"
 
 namespace keelson::endpoints::filters {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::chrono::nanoseconds kWaitMax = std::chrono::minutes(1);
 
 // A watch's body: holds the seats until all initial events are out (the source has nothing to send for the first time),
 // and the watch's registration until it ends.
-class WatchSource final : public http::BodySource {
+class WatchSource final : public http::EventSource {
  public:
   WatchSource(std::unique_ptr<http::BodySource> inner, Seat seat, MemoryBudget::Reservation memory,
               flowcontrol::WatchTracker::Registration watch)
@@ -38,6 +39,7 @@ class WatchSource final : public http::BodySource {
     return state;
   }
   const http::Headers* Trailers() override { return inner_->Trailers(); }
+  bool may_wait() const override { return http::MayWait(*inner_); }
 
  private:
   std::unique_ptr<http::BodySource> inner_;
