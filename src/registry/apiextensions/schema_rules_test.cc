@@ -98,6 +98,15 @@ TEST(SchemaRules, FieldsOfTheRootWithAStatusSubresource) {
   ASSERT_FALSE(errors.empty());
   EXPECT_TRUE(errors[0].starts_with("s: Invalid value: {\"ID\":\"\",\"Schema\":\"\",\"Ref\":null")) << errors[0];
   EXPECT_LT(errors[0].find("{\"a\":{\"ID\""), errors[0].find(",\"b\":{\"ID\"")) << "members of maps are sorted by key";
+  const auto dependencies = Errors(
+      R"({"type":"object","dependencies":{"b":{"type":"string"},"a":["x"]},"properties":{"a":{"type":"string"}}})",
+      true);
+  ASSERT_FALSE(dependencies.empty());
+  EXPECT_NE(
+      dependencies[0].find(
+          R"("Dependencies":{"a":{"Schema":null,"Property":["x"]},"b":{"Schema":{"ID":"","Schema":"","Ref":null)"),
+      std::string::npos)
+      << dependencies[0];
   EXPECT_EQ(
       Errors(R"({"type":"string","maximum":0})", true)[0],
       "s.type: Invalid value: \"string\": only \"object\" is allowed as the type at the root of the schema if the "
