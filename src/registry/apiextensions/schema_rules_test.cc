@@ -75,6 +75,10 @@ TEST(SchemaRules, Errors) {
        {"s.properties[a].default: Invalid value: \"string\":  in body must be of type weird: \"string\"",
         "s.properties[a].type: Unsupported value: \"weird\": supported values: \"array\", \"boolean\", \"integer\", "
         "\"number\", \"object\", \"string\""}},
+      {"defaults of int-or-string have its type where it has one",
+       R"({"type":"object","properties":{"a":{"type":"string","x-kubernetes-int-or-string":true,"default":1},
+           "b":{"x-kubernetes-int-or-string":true,"default":{}}}})",
+       {"s.properties[a].default: Invalid value: \"integer\":  in body must be of type string: \"integer\""}},
       {"rules of an untyped schema with a default",
        R"({"type":"object","properties":{"a":{"x-kubernetes-preserve-unknown-fields":true,"default":"x",
            "x-kubernetes-validations":[{"rule":"true"}]}}})",
