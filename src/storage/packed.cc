@@ -21,7 +21,7 @@ using base::SharedBytes;
 constexpr std::string_view kMagic("\x01pk\x02", 4);
 constexpr std::string_view kResourceVersion = "\"resourceVersion\"";
 constexpr std::string_view kDamaged = "object data is corrupt";
-// The part that is shared begins and ends there. Wherever these are, the bytes read as they were: a text is cut and joined.
+// Bounds of the shared part. Any cut gives the same bytes back, so these need not be the members of the top level.
 constexpr std::string_view kSharedBegin = ",\"spec\":{", kSharedEnd = ",\"status\":{";
 
 struct Header {
@@ -193,7 +193,7 @@ class PackedCodec final : public ResourceCodec, public StoredForm {
   }
   Outcome<Attributes, std::string> GetAttrs(const SharedBytes& stored) const override {
     if (!IsPacked(stored.view())) return inner_->GetAttrs(stored);
-    // Selectors read metadata, which is in the rest. What is left of an object without its spec is an object.
+    // Selectors read metadata, which is in the rest; an object without its spec is still JSON.
     if (const auto rest = Rest(stored.view())) {
       if (auto attributes = inner_->GetAttrs(*rest); attributes.ok()) return attributes;
     }

@@ -27,7 +27,7 @@ bool TextPool::Text::Write(char* out) const {
 }
 
 TextPool& TextPool::Global() {
-  static TextPool pool;
+  static TextPool& pool = *new TextPool;  // never destroyed: objects may be, later, when the process ends
   return pool;
 }
 
