@@ -167,16 +167,23 @@ def idle(server, seconds=5):
     return (server.cpu_seconds() - before) / seconds
 
 
+def served(client, wanted, number):
+    while client.request("GET", wanted.collection(number))[0] != 200:
+        pass
+
+
 def install(server, client, wanted):
-    """CPU seconds of each tenth of all but the last SERVED_SAMPLES."""
+    """CPU seconds of each tenth of all but the last SERVED_SAMPLES, until the last of them is served. The store's compactions and the memory that is given
+    back in quiet moments come with time, not with a definition: the server is left alone for them between the tenths."""
     count = wanted.count - SERVED_SAMPLES
     cpu, step = [], max(1, count // 10)
     for begin in range(0, count, step):
         start, numbers = server.cpu_seconds(), range(begin, min(count, begin + step))
         for number in numbers:
             wanted.create(client, number)
-        settled(server)
+        served(client, wanted, numbers[-1])
         cpu.append((server.cpu_seconds() - start) / len(numbers))
+        settled(server)
     return cpu
 
 
@@ -185,8 +192,7 @@ def create_to_served(client, wanted):
     for number in range(wanted.count - SERVED_SAMPLES, wanted.count):
         start = time.monotonic()
         wanted.create(client, number)
-        while client.request("GET", wanted.collection(number))[0] != 200:
-            pass
+        served(client, wanted, number)
         took.append(time.monotonic() - start)
     return statistics.median(took)
 
@@ -239,8 +245,8 @@ def write_cost(server, client, writes=500):
 class Theirs(RealPair):
     """Figures of kube-apiserver and etcd together."""
 
-    def memory_kb(self):
-        return sum(int(line.split()[1]) for pid in self.pids() for line in open("/proc/%d/status" % pid) if line.startswith("VmRSS:"))
+    def memory_kb(self, field="VmRSS"):
+        return sum(int(line.split()[1]) for pid in self.pids() for line in open("/proc/%d/status" % pid) if line.startswith(field + ":"))
 
     def cpu_seconds(self):
         fields = [open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split() for pid in self.pids()]
@@ -251,6 +257,19 @@ class Theirs(RealPair):
         self.processes.clear()
 
 
+class Memory:
+    """Memory above that of the empty server. Resident memory counts pages of the program, which come and go in megabytes whatever is installed (a start gives
+    them back, the first request of a kind brings them): what definitions take is the other part."""
+
+    def __init__(self, server):
+        self.server = server
+        self.resident, self.own = server.memory_kb(), server.memory_kb("RssAnon")
+
+    def per_definition(self, count):
+        own, resident = self.server.memory_kb("RssAnon") - self.own, self.server.memory_kb() - self.resident
+        return "%8.1f kB per definition (%+.1f kB with pages of the program)" % (own / count, resident / count)
+
+
 def run(title, server, folder, wanted):
     print("\n%s, %d %s definitions%s (load of the machine %.1f)" % (
         title, wanted.count, wanted.title, ", %d different" % wanted.total if isinstance(wanted, Real) else "", os.getloadavg()[0]), flush=True)
@@ -259,14 +278,14 @@ def run(title, server, folder, wanted):
     try:
         client = Client(server)
         settled(server)
-        empty, alone = server.memory_kb(), write_cost(server, client)
-        print("empty server                          %8.1f MB resident, start %.2f s CPU" % (empty / 1024, server.cpu_seconds()), flush=True)
+        empty, alone = Memory(server), write_cost(server, client)
+        print("empty server                          %8.1f MB resident, start %.2f s CPU" % (empty.resident / 1024, server.cpu_seconds()), flush=True)
         cpu = install(server, client, wanted)
         print("one definition                        %8.1f kB, %.1f kB compressed" % tuple(size / 1000 for size in wanted.sizes()))
         print("CPU per install                       %8.2f ms at first, %.2f ms at last" % (cpu[0] * 1000, cpu[-1] * 1000))
         print("create to served                      %8.1f ms" % (create_to_served(client, wanted) * 1000))
         settled(server)
-        print("cold, after installing                %8.1f kB per definition" % ((server.memory_kb() - empty) / wanted.count), flush=True)
+        print("cold, after installing                " + empty.per_definition(wanted.count), flush=True)
         client.close()
         for start in ("start with all of them", "start after compaction"):
             if start == "start after compaction":
@@ -279,9 +298,9 @@ def run(title, server, folder, wanted):
             server.start()
             settled(server)
             print("%-37s %8.0f ms, %.2f s CPU" % (start, server.start_seconds * 1000, server.cpu_seconds()))
-            print("cold, after a start                   %8.1f kB per definition" % ((server.memory_kb() - empty) / wanted.count), flush=True)
+            print("cold, after a start                   " + empty.per_definition(wanted.count), flush=True)
         client = Client(server)
-        before, watched = server.memory_kb(), watching(client)
+        before, watched = Memory(server), watching(client)
         refused = sum(client.request("POST", wanted.collection(number), wanted.object(number))[0] != 201 for number in range(wanted.count))
         print("objects created                       %8d" % (wanted.count - refused))
         watchers = [watch(server, folder, wanted, range(begin, min(begin + WATCHES_PER_CONNECTION, wanted.count)))
@@ -292,8 +311,8 @@ def run(title, server, folder, wanted):
         print("watches open                          %8d" % (watching(client) - watched))
         settled(server)
         print("idle with all of them watched         %8.1f ms CPU per second" % (idle(server) * 1000))
-        print("one object and one metadata watch     %8.1f kB more per definition" % ((server.memory_kb() - before) / wanted.count))
-        print("in all                                %8.1f kB per definition" % ((server.memory_kb() - empty) / wanted.count))
+        print("one object and one metadata watch more" + before.per_definition(wanted.count))
+        print("in all                                " + empty.per_definition(wanted.count))
         documents(server, client)
         print("after discovery and OpenAPI           %8.1f MB resident" % (server.memory_kb() / 1024), flush=True)
     finally:

@@ -90,7 +90,7 @@ def recorded(others):
     files = glob.glob(os.path.join(recordings, "corpus-2", "**", "*.json"), recursive=True) + glob.glob(os.path.join(recordings, "corpus", "crd", "**", "*.json"), recursive=True)
     for file in sorted(files):
         for case in json.load(open(file))["cases"]:
-            for request in (step.get("request") or {} for step in case["steps"]):
+            for request in (step.get("request") or {} for step in case.get("steps", ())):
                 if request.get("method") != "POST" or not isinstance(request.get("body"), dict):
                     continue
                 text = json.dumps([request["path"], request["body"]]).replace("${ns}", NAMESPACE).replace("${pfx}", "sweep")

@@ -56,10 +56,17 @@ resources:
   providers: [{aescbc: {keys: [{name: k, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}, {identity: {}}]
 - resources: ['*.rbac.authorization.k8s.io', '*.networking.k8s.io']
   providers: [{secretbox: {keys: [{name: box, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}, {identity: {}}]
+- resources: [swapwidgets.swap.example.com]
+  providers: [{secretbox: {keys: [{name: box, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}, {identity: {}}]
+- resources: ['*.swap.example.com']
+  providers: [{aescbc: {keys: [{name: k, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}, {identity: {}}]
 - resources: ['*.*']
   providers: [{kms: {apiVersion: v2, name: plug, endpoint: 'unix://%s'}}, {identity: {}}]
 """
 SEALED = (b"k8s:enc:aesgcm:v1:key2:", b"k8s:enc:aescbc:v1:k:", b"k8s:enc:secretbox:v1:box:", b"k8s:enc:kms:v2:plug:")
+# Custom resources by each way of naming them in the configuration: the resource, its group, the rest.
+SEALED_CUSTOM = {"/registry/swap.example.com/swapwidgets/": SEALED[2], "/registry/swap.example.com/swapthings/": SEALED[1],
+                 "/registry/swaprest.example.com/": SEALED[3], "/registry/apiextensions.k8s.io/customresourcedefinitions/": SEALED[3]}
 
 
 class Store:
@@ -183,7 +190,7 @@ def seeds(corpus, per_resource):
     return chosen
 
 
-CUSTOM_GROUP = "swap.example.com"
+CUSTOM_GROUP, CUSTOM_REST = "swap.example.com", "swaprest.example.com"
 
 
 def definitions():
@@ -197,17 +204,18 @@ def definitions():
     parts = {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
     version = lambda name, stored: {"name": name, "served": True, "storage": stored, "schema": schema, "subresources": parts}  # noqa: E731
     loose = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    for plural, kind, scope, versions in (("swapwidgets", "SwapWidget", "Namespaced", [version("v1beta1", False), version("v1", True)]),
-                                          ("swapthings", "SwapThing", "Cluster", [{"name": "v1", "served": True, "storage": True, "schema": loose}])):
-        yield {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": plural + "." + CUSTOM_GROUP}, "spec": {
-            "group": CUSTOM_GROUP, "scope": scope, "names": {"plural": plural, "kind": kind}, "versions": versions}}
+    thing = [{"name": "v1", "served": True, "storage": True, "schema": loose}]
+    for group, plural, kind, scope, versions in ((CUSTOM_GROUP, "swapwidgets", "SwapWidget", "Namespaced", [version("v1beta1", False), version("v1", True)]),
+                                                 (CUSTOM_GROUP, "swapthings", "SwapThing", "Cluster", thing), (CUSTOM_REST, "swapothers", "SwapOther", "Cluster", thing)):
+        yield {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": plural + "." + group}, "spec": {
+            "group": group, "scope": scope, "names": {"plural": plural, "kind": kind}, "versions": versions}}
 
 
 def define(server):
     client = Client(server)
     for definition in definitions():
         client.must(201, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
-        while client.request("GET", "/apis/%s/v1/%s" % (CUSTOM_GROUP, definition["spec"]["names"]["plural"]))[0] != 200:
+        while client.request("GET", "/apis/%s/v1/%s" % (definition["spec"]["group"], definition["spec"]["names"]["plural"]))[0] != 200:
             time.sleep(0.1)
 
 
@@ -221,8 +229,9 @@ def custom_seeds():
         for version in ("v1", "v1beta1"):
             body = {"apiVersion": CUSTOM_GROUP + "/" + version, "kind": "SwapWidget", "metadata": {"name": "w-" + version, "labels": {"a": "b"}}, "spec": spec}
             chosen.append(("/apis/%s/%s/namespaces/${ns}/swapwidgets" % (CUSTOM_GROUP, version), body, number, "custom-%d" % number))
-        body = {"apiVersion": CUSTOM_GROUP + "/v1", "kind": "SwapThing", "metadata": {"name": "${pfx}", "finalizers": ["swap.example.com/held"]}, "spec": spec, "more": [spec]}
-        chosen.append(("/apis/%s/v1/swapthings" % CUSTOM_GROUP, body, number, "custom-%d" % number))
+        for group, plural, kind in ((CUSTOM_GROUP, "swapthings", "SwapThing"), (CUSTOM_REST, "swapothers", "SwapOther")):
+            body = {"apiVersion": group + "/v1", "kind": kind, "metadata": {"name": "${pfx}", "finalizers": ["swap.example.com/held"]}, "spec": spec, "more": [spec]}
+            chosen.append(("/apis/%s/v1/%s" % (group, plural), body, number, "custom-%d" % number))
     return chosen
 
 
@@ -530,6 +539,11 @@ def main():
             print("in etcd: " + ", ".join("%d %s" % (count, how) for how, count in sorted(sealed.items())))
             plain = [key for key, (value, _) in values.items() if not value.startswith(b"k8s:enc:")]
             wrong += ["%s is not sealed" % key for key in plain if not any(part in key for part in OF_SERVERS) and "/ranges/" not in key]
+            for prefix, how in SEALED_CUSTOM.items():
+                begins = [value.startswith(how) for key, (value, _) in values.items() if key.startswith(prefix)]
+                print("in etcd: %d keys below %s, %d sealed by %s" % (len(begins), prefix, sum(begins), how.decode()))
+                if not begins or not all(begins):
+                    wrong.append("keys below %s are not all sealed by %s" % (prefix, how.decode()))
         real.stop()
 
         if os.path.isdir(os.path.join(suites, "roundtrip")) and not a.encrypted:

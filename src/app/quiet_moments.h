@@ -1,4 +1,5 @@
-// When memory that is free or can be read again is given back: once after work, in the first quiet moment.
+// When memory that is free or can be read again is given back: once after the start and after work, in the first quiet
+// moment. Controllers look at every object after a start, so the start ends later than the server is ready.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,7 @@ class QuietMoments {
   static constexpr std::chrono::milliseconds kEvery{500};
   static constexpr Duration kQuiet = std::chrono::milliseconds(10);  // a moment with less is quiet
   static constexpr Duration kWork =
-      std::chrono::milliseconds(200);  // less than this since the last time is not worth it
+      std::chrono::milliseconds(50);  // less than this since the last time is not worth it
 
   explicit QuietMoments(Duration cpu) : last_(cpu) {}
 
@@ -31,7 +32,7 @@ class QuietMoments {
 
  private:
   Duration last_;
-  Duration worked_ = Duration::zero();
+  Duration worked_ = kWork;  // of the start
 };
 
 }  // namespace keelson::app

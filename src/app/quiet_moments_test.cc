@@ -7,9 +7,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
+TEST(QuietMomentsTest, MemoryIsGivenBackOnceAfterTheStart) {
+  QuietMoments moments(milliseconds(100));
+  EXPECT_FALSE(moments.Look(milliseconds(200)));  // The start goes on.
+  EXPECT_TRUE(moments.Look(milliseconds(201)));
+  EXPECT_FALSE(moments.Look(milliseconds(202)));
+}
+
 TEST(QuietMomentsTest, MemoryIsGivenBackOnceAfterWork) {
   QuietMoments moments(milliseconds(100));
-  EXPECT_FALSE(moments.Look(milliseconds(101)));  // Nothing was done yet.
+  EXPECT_TRUE(moments.Look(milliseconds(101)));
   EXPECT_FALSE(moments.Look(milliseconds(900)));  // It works.
   EXPECT_FALSE(moments.Look(milliseconds(1400)));
   EXPECT_TRUE(moments.Look(milliseconds(1401)));
@@ -18,10 +25,11 @@ TEST(QuietMomentsTest, MemoryIsGivenBackOnceAfterWork) {
 
 TEST(QuietMomentsTest, ALittleWorkAddsUp) {
   QuietMoments moments(milliseconds(0));
-  EXPECT_FALSE(moments.Look(milliseconds(150)));
-  EXPECT_FALSE(moments.Look(milliseconds(150)));
-  EXPECT_FALSE(moments.Look(milliseconds(210)));
-  EXPECT_TRUE(moments.Look(milliseconds(210)));
+  EXPECT_TRUE(moments.Look(milliseconds(0)));
+  EXPECT_FALSE(moments.Look(milliseconds(30)));
+  EXPECT_FALSE(moments.Look(milliseconds(30)));
+  EXPECT_FALSE(moments.Look(milliseconds(60)));
+  EXPECT_TRUE(moments.Look(milliseconds(60)));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "app/run.h"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <ctime>
 #include <optional>
@@ -101,6 +102,7 @@ class ServerProcess {
   server::Serving& serving() { return *serving_; }
 
  private:
+  void ReleaseMemory();  // that is free or can be read again
   void Step(std::string_view name) const {
     log::V(2).Info("Started", "step", name, "after", base::Clock::Real().Monotonic() - started_);
   }
@@ -552,9 +554,14 @@ Outcome<void, Error> ServerProcess::Start() {
   return {};
 }
 
+void ServerProcess::ReleaseMemory() {
+  for (std::size_t i = 0; i < io_->size(); ++i) boost::asio::post(io_->executor(i), ReleaseThreadHeap);
+  ReleaseStartupPages();
+}
+
 void ServerProcess::ServeUntilSignalled() {
   constexpr std::chrono::milliseconds kSettled{500};
-  if (!signals_.WaitFor(kSettled)) ReleaseStartupPages();
+  if (!signals_.WaitFor(kSettled)) ReleaseMemory();
   const auto cpu = [] {
     timespec spent{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
@@ -562,7 +569,7 @@ void ServerProcess::ServeUntilSignalled() {
   };
   QuietMoments moments(cpu());
   while (!signals_.WaitFor(QuietMoments::kEvery)) {
-    if (moments.Look(cpu())) ReleaseStartupPages();
+    if (moments.Look(cpu())) ReleaseMemory();
   }
   signals_.ExitOnNext();
   log::Info("Shutting down");

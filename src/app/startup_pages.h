@@ -8,4 +8,8 @@ namespace keelson::app {
 // gives back what the allocator keeps free. From any thread, at any time.
 void ReleaseStartupPages();
 
+// Gives back the free end of the calling thread's malloc arena: malloc_trim() does that for the main arena only, and a
+// thread that has worked on large objects keeps megabytes there.
+void ReleaseThreadHeap();
+
 }  // namespace keelson::app

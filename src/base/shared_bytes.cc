@@ -8,17 +8,23 @@
 #include <new>
 
 #include "base/check.h"
+#include "base/companion.h"
 
 namespace keelson::base {
 
-// Either the bytes follow the header in the same allocation, or `text` owns them.
-struct SharedBytes::Buffer {
+namespace {
+
+// The bytes follow the header in the same allocation, or the companion owns them.
+struct Header {
   std::atomic<std::size_t> references{1};
-  std::string* text = nullptr;
+  std::unique_ptr<Companion> companion;
   std::size_t mapped = 0;  // bytes of a separate mapping; 0: from malloc
 };
 
-namespace {
+struct OwnedString final : Companion {
+  explicit OwnedString(std::string&& text_in) : text(std::move(text_in)) {}
+  const std::string text;
+};
 
 constexpr std::size_t kSmallPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{2} * 1024 * 1024;
@@ -40,6 +46,14 @@ void* Map(std::size_t size) {
 }
 
 }  // namespace
+
+struct SharedBytes::Buffer : Header {};
+
+void Attach(const SharedBytes& bytes, std::unique_ptr<Companion> companion) {
+  auto* const header = reinterpret_cast<Header*>(const_cast<char*>(bytes.data()) - sizeof(Header));
+  KS_CHECK(header->references.load(std::memory_order_relaxed) == 1 && !header->companion);
+  header->companion = std::move(companion);
+}
 
 SharedBytes::SharedBytes(std::string_view text) {
   if (text.empty()) return;
@@ -68,12 +82,13 @@ SharedBytes SharedBytes::Uninitialized(std::size_t size, char** data) {
 }
 
 SharedBytes SharedBytes::FromString(std::string&& text) {
+  auto owned = std::make_unique<OwnedString>(std::move(text));
   void* memory = std::malloc(sizeof(Buffer));
   if (memory == nullptr) throw std::bad_alloc();
   SharedBytes bytes;
   bytes.buffer_ = new (memory) Buffer;
-  bytes.buffer_->text = new std::string(std::move(text));
-  bytes.view_ = *bytes.buffer_->text;
+  bytes.view_ = owned->text;
+  bytes.buffer_->companion = std::move(owned);
   return bytes;
 }
 
@@ -91,7 +106,6 @@ void SharedBytes::Ref() const {
 void SharedBytes::Unref() {
   if (buffer_ == nullptr) return;
   if (buffer_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  delete buffer_->text;
   const std::size_t mapped = buffer_->mapped;
   buffer_->~Buffer();
   if (mapped > 0) {

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
+
+#include "base/companion.h"
 
 namespace keelson::base {
 namespace {
@@ -14,6 +17,26 @@ TEST(SharedBytes, SliceOutlivesTheWhole) {
     slice = whole.Slice(7, 4);
   }
   EXPECT_EQ(slice.view(), "wide");
+}
+
+TEST(SharedBytes, CompanionLivesAsLongAsTheLastSlice) {
+  struct Counted final : Companion {
+    explicit Counted(int& alive_in) : alive(alive_in) { ++alive; }
+    ~Counted() override { --alive; }
+    int& alive;
+  };
+  int alive = 0;
+  SharedBytes slice;
+  {
+    char* data = nullptr;
+    const SharedBytes whole = SharedBytes::Uninitialized(4, &data);
+    std::memset(data, 'x', 4);
+    Attach(whole, std::make_unique<Counted>(alive));
+    slice = whole.Slice(1, 2);
+  }
+  EXPECT_EQ(alive, 1);
+  slice = {};
+  EXPECT_EQ(alive, 0);
 }
 
 TEST(SharedBytes, LargeBuffersAreWritableToTheirEnds) {

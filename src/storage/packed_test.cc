@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "object/json_text.h"
 #include "storage/definition_outline.h"
 #include "storage/schema_codec.h"
 #include "storage/stored_form.h"
 #include "storage/stored_versions.h"
+#include "storage/text_pool.h"
 
 namespace keelson::storage {
 namespace {
@@ -99,6 +102,120 @@ TEST_F(PackedTest, TheStoreGetsPlainBytes) {
   EXPECT_EQ(*again, Held(stored, 7));
 }
 
+// The same definition with another status and, where given, an annotation.
+std::string Changed(std::string stored, std::string_view status, std::string_view annotation = "") {
+  const auto replace = [&stored](std::string_view old, const std::string& text) {
+    stored.replace(stored.find(old), old.size(), text);
+  };
+  replace(R"("conditions":null)", R"("conditions":[{"type":")" + std::string(status) + R"(","status":"True"}])");
+  if (!annotation.empty())
+    replace(R"("labels":{"a":"b"})", R"("labels":{"a":"b"},"annotations":{"last":")" + std::string(annotation) + "\"}");
+  return stored;
+}
+
+// Text that does not compress well.
+std::string Noise(std::size_t size) {
+  std::string text;
+  for (std::uint64_t state = 1; text.size() < size; state = state * 6364136223846793005U + 1442695040888963407U)
+    text += static_cast<char>('a' + (state >> 40) % 26);
+  return text;
+}
+
+std::string NoisyDefinition() {
+  std::string stored = Definition(1);
+  return stored.replace(stored.find("word "), 5, Noise(20000));
+}
+
+TEST_F(PackedTest, VersionsOfADefinitionShareTheirSpec) {
+  const std::size_t texts = TextPool::Global().size();
+  const std::string first = NoisyDefinition(), second = Changed(first, "NamesAccepted");
+  {
+    const SharedBytes old = Held(first, 7), now = Held(second, 8);
+    EXPECT_EQ(TextPool::Global().size(), texts + 1);
+    EXPECT_LT(old.size(), 1000U);
+    EXPECT_LT(now.size(), 1000U);
+    const auto written = form().ToStorage(*codec_->WithResourceVersion(now.view(), 0));
+    ASSERT_TRUE(written.ok());
+    EXPECT_EQ(written->view(), second);
+    EXPECT_EQ(form().ToStorage(*codec_->WithResourceVersion(old.view(), 0))->view(), first);
+  }
+  EXPECT_EQ(TextPool::Global().size(), texts);
+}
+
+TEST_F(PackedTest, SmallerDefinitionsShareTheirSpecUncompressed) {
+  std::string first = Definition(1);
+  first.replace(first.find("word "), 5, Noise(3000));
+  const std::string second = Changed(first, "NamesAccepted");
+  const SharedBytes old = Held(first, 7), now = Held(second, 8);
+  EXPECT_LT(old.size() + now.size(), 2000U);
+  EXPECT_EQ(form().ToStorage(*codec_->WithResourceVersion(now.view(), 0))->view(), second);
+  const auto attributes = codec_->GetAttrs(now);
+  ASSERT_TRUE(attributes.ok());
+  EXPECT_EQ(attributes->name, "ships.example.com");
+  const SharedBytes cut = now.Slice(0, now.size() - 1);
+  EXPECT_TRUE(Unpacked(cut).empty());
+}
+
+TEST_F(PackedTest, AnnotationWithTheWholeSpecTakesNextToNothing) {
+  const std::string stored = Changed(NoisyDefinition(), "Established", Noise(20000));
+  const SharedBytes held = Held(stored, 7);
+  EXPECT_LT(held.size(), 1000U);
+  EXPECT_EQ(form().ToStorage(*codec_->WithResourceVersion(held.view(), 0))->view(), stored);
+  const auto attributes = codec_->GetAttrs(held);
+  ASSERT_TRUE(attributes.ok());
+  EXPECT_EQ(attributes->name, "ships.example.com");
+}
+
+// Whatever a definition looks like, its bytes come back.
+TEST_F(PackedTest, OddPlacesOfSpecAndStatus) {
+  const std::string words = Noise(9000);
+  const std::string cases[] = {
+      R"({"metadata":{},"status":{},"a":")" + words + R"(","spec":{}})",
+      R"({"metadata":{"name":"x","spec":{"a":")" + words + R"("}},"spec":{"b":{"c":1,"status":{}}}})",
+      R"({"metadata":{"a":1,"spec":{"b":2}},"c":")" + words + R"(","d":{"e":1,"status":{}}})",
+  };
+  for (const std::string& body : cases) {
+    SCOPED_TRACE(body.substr(0, 40));
+    const std::string stored =
+        R"({"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1",)" + body.substr(1);
+    const SharedBytes held = Held(stored, 0);
+    ASSERT_TRUE(IsPacked(held.view()));
+    EXPECT_EQ(form().ToStorage(held)->view(), stored);
+  }
+}
+
+TEST_F(PackedTest, BytesThatNameAnUnknownTextAreDamaged) {
+  std::string copy;
+  {
+    const SharedBytes held = Held(NoisyDefinition(), 7);
+    copy = held.view();
+    EXPECT_FALSE(Unpacked(SharedBytes(copy)).empty());
+  }
+  base::Arena arena;
+  EXPECT_TRUE(IsPacked(copy));
+  EXPECT_TRUE(Unpacked(SharedBytes(copy)).empty());
+  EXPECT_FALSE(codec_->Decode(arena, copy).ok());
+  EXPECT_FALSE(codec_->GetAttrs(SharedBytes(copy)).ok());
+  EXPECT_FALSE(codec_->WithResourceVersion(copy, 8).ok());
+}
+
+TEST(TextPool, OneTextForAllThreads) {
+  TextPool pool;
+  const std::string plain = Noise(5000);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        const TextPool::TextPtr text = pool.Intern(plain, TextPool::Form::kCompressed);
+        ASSERT_TRUE(text);
+        EXPECT_EQ(pool.Find(text->id), text);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.size(), 0U);
+}
+
 TEST_F(PackedTest, SmallObjectsAreHeldAsTheyAre) {
   const std::string stored = Definition(10);
   const SharedBytes held = Held(stored, 7);
@@ -110,7 +227,7 @@ TEST_F(PackedTest, SmallObjectsAreHeldAsTheyAre) {
 
 TEST_F(PackedTest, DamagedBytesAreAnErrorNotACrash) {
   const SharedBytes held = Held(Definition(4000), 7);
-  for (const std::size_t size : {held.size() - 1, std::size_t{20}, std::size_t{17}}) {
+  for (const std::size_t size : {held.size() - 1, std::size_t{40}, std::size_t{29}}) {
     const SharedBytes cut = held.Slice(0, size);
     base::Arena arena;
     EXPECT_FALSE(codec_->Decode(arena, cut.view()).ok());

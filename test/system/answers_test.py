@@ -313,6 +313,19 @@ def check_other_group(client):
     return 0
 
 
+def check_empty_conversion_webhook(client):
+    """A conversion webhook with neither a client nor versions is dropped: nobody owns it."""
+    failed = 0
+    for webhook, owned in (({}, False), ({"conversionReviewVersions": []}, True)):
+        body = definition({}, conversion={"strategy": "None", "webhook": webhook})
+        made = client.must(201, "POST", DEFINITIONS, body)
+        got = "f:webhook" in made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:conversion"]
+        if got != owned or "webhook" in made["spec"]["conversion"]:
+            failed += 1
+            print("conversion webhook %s: owned %s, want %s: %s" % (webhook, got, owned, made["spec"]["conversion"]))
+    return failed
+
+
 def check_sent_version(client):
     """A dry run of an update that would create answers with the resourceVersion that was sent."""
     path, body = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/none", {"metadata": {"name": "none", "resourceVersion": "7"}, "rules": []}
@@ -568,7 +581,7 @@ def main():
         failed += check_null_metadata_apply(client) + check_large_objects(client) + check_tables(client) + check_converted_manager(client) + check_patched_version(client)
         failed += check_late_account(server, client) + check_excluded_resources(client) + check_owners_of_a_patch(client) + check_overlapping_definition(client)
         failed += check_duplicates_in_order(client) + check_schemes(client) + check_custom_resources(client) + check_other_group(client)
-        failed += check_sent_version(client) + check_forms(client)
+        failed += check_sent_version(client) + check_forms(client) + check_empty_conversion_webhook(client)
         client.close()
     finally:
         server.stop()

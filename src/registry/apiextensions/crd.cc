@@ -65,8 +65,11 @@ void SetDefaults(base::Arena& arena, Value object) {
   if (names["listKind"].as_string().empty() && !kind.empty())
     names.Set(arena, "listKind", Value::String(arena, std::string(kind) + "List"));
   if (spec["conversion"].is_null()) spec.EnsureMap(arena, "conversion").Set(arena, "strategy", "None");
-  if (Value service = spec["conversion"]["webhook"]["clientConfig"]["service"]; service.is_map())
-    Default(arena, service, "port", 443);
+  const Value webhook = spec["conversion"]["webhook"];
+  if (Value service = webhook["clientConfig"]["service"]; service.is_map()) Default(arena, service, "port", 443);
+  // The internal version has these two fields beside strategy, and no webhook without them.
+  if (webhook.is_map() && webhook["clientConfig"].is_null() && webhook["conversionReviewVersions"].is_null())
+    spec["conversion"].Erase("webhook");
   if (object["status"]["storedVersions"].empty()) RecordStorageVersion(arena, object);
 }
 

@@ -21,6 +21,7 @@ enum class Shape : std::uint8_t {
   kSchemaMap,
   kItems,
   kOrBool,
+  kDependencies,
   kDocs,
   kRules
 };
@@ -64,7 +65,7 @@ constexpr Field kFields[] = {
     {"Properties", "properties", Shape::kSchemaMap},
     {"AdditionalProperties", "additionalProperties", Shape::kOrBool},
     {"PatternProperties", "patternProperties", Shape::kSchemaMap},
-    {"Dependencies", "dependencies", Shape::kPointer},
+    {"Dependencies", "dependencies", Shape::kDependencies},
     {"AdditionalItems", "additionalItems", Shape::kOrBool},
     {"Definitions", "definitions", Shape::kSchemaMap},
     {"ExternalDocs", "externalDocs", Shape::kDocs},
@@ -122,6 +123,25 @@ void AppendSchemaMap(const Value& map, int depth, std::string& out) {
     AppendJSONString(out, member.key);
     out += ':';
     AppendSchema(member.value, depth, out);
+  }
+  out += '}';
+}
+
+// Each is a schema or a list of properties.
+void AppendDependencies(const Value& map, int depth, std::string& out) {
+  out += '{';
+  for (const object::Member& member : Sorted(map)) {
+    if (out.back() != '{') out += ',';
+    AppendJSONString(out, member.key);
+    out += ":{\"Schema\":";
+    if (member.value.is_map()) {
+      AppendSchema(member.value, depth, out);
+    } else {
+      out += "null";
+    }
+    out += ",\"Property\":";
+    AppendJSON(out, member.value.is_list() ? member.value : Value());
+    out += '}';
   }
   out += '}';
 }
@@ -187,6 +207,8 @@ void AppendField(const Value& value, Shape shape, int depth, std::string& out) {
       }
       out += '}';
       return;
+    case Shape::kDependencies:
+      return AppendDependencies(value, depth, out);
     case Shape::kDocs:
       out += "{\"Description\":";
       AppendJSONString(out, value["description"].as_string());

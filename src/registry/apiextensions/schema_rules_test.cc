@@ -75,6 +75,15 @@ TEST(SchemaRules, Errors) {
        {"s.properties[a].default: Invalid value: \"string\":  in body must be of type weird: \"string\"",
         "s.properties[a].type: Unsupported value: \"weird\": supported values: \"array\", \"boolean\", \"integer\", "
         "\"number\", \"object\", \"string\""}},
+      {"defaults of int-or-string have its type where it has one",
+       R"({"type":"object","properties":{"a":{"type":"string","x-kubernetes-int-or-string":true,"default":1},
+           "b":{"x-kubernetes-int-or-string":true,"default":{}}}})",
+       {"s.properties[a].default: Invalid value: \"integer\":  in body must be of type string: \"integer\""}},
+      {"an empty $ref is refused and otherwise ignored",
+       R"({"type":"object","properties":{"metadata":{"type":"object","$ref":""},
+           "a":{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string","$ref":""}]}}})",
+       {"s.properties[a].anyOf[1].$ref: Forbidden: $ref is not supported",
+        "s.properties[metadata].$ref: Forbidden: $ref is not supported"}},
       {"rules of an untyped schema with a default",
        R"({"type":"object","properties":{"a":{"x-kubernetes-preserve-unknown-fields":true,"default":"x",
            "x-kubernetes-validations":[{"rule":"true"}]}}})",
@@ -98,6 +107,15 @@ TEST(SchemaRules, FieldsOfTheRootWithAStatusSubresource) {
   ASSERT_FALSE(errors.empty());
   EXPECT_TRUE(errors[0].starts_with("s: Invalid value: {\"ID\":\"\",\"Schema\":\"\",\"Ref\":null")) << errors[0];
   EXPECT_LT(errors[0].find("{\"a\":{\"ID\""), errors[0].find(",\"b\":{\"ID\"")) << "members of maps are sorted by key";
+  const auto dependencies = Errors(
+      R"({"type":"object","dependencies":{"b":{"type":"string"},"a":["x"]},"properties":{"a":{"type":"string"}}})",
+      true);
+  ASSERT_FALSE(dependencies.empty());
+  EXPECT_NE(
+      dependencies[0].find(
+          R"("Dependencies":{"a":{"Schema":null,"Property":["x"]},"b":{"Schema":{"ID":"","Schema":"","Ref":null)"),
+      std::string::npos)
+      << dependencies[0];
   EXPECT_EQ(
       Errors(R"({"type":"string","maximum":0})", true)[0],
       "s.type: Invalid value: \"string\": only \"object\" is allowed as the type at the root of the schema if the "

@@ -23,13 +23,21 @@ Value AdditionalSchema(const Value& schema) {
   return schema["additionalProperties"].is_map() ? schema["additionalProperties"] : Value();
 }
 
+// NewStructural makes nothing of an empty $ref.
+bool IsEmptyReference(std::string_view field, const Value& value) {
+  return field == "$ref" && value.as_string().empty();
+}
+
+bool IsOnlyType(const Value& schema, std::string_view type) {
+  return schema["type"].as_string() == type && std::ranges::all_of(schema.members(), [](const object::Member& member) {
+           return member.key == "type" || IsEmptyReference(member.key, member.value);
+         });
+}
+
 // anyOf: [{type: integer}, {type: string}], the only form in which types are allowed there.
 bool IsIntOrString(const Value& any_of) {
-  if (any_of.size() != 2) return false;
-  const Value first = any_of[std::size_t{0}];
-  const Value second = any_of[std::size_t{1}];
-  return first.size() == 1 && second.size() == 1 && first["type"].as_string() == "integer" &&
-         second["type"].as_string() == "string";
+  return any_of.size() == 2 && IsOnlyType(any_of[std::size_t{0}], "integer") &&
+         IsOnlyType(any_of[std::size_t{1}], "string");
 }
 
 void ValidateNested(const Value& nested, bool skip_any_of, int depth, const FieldPath& path, FieldErrors& errors);
@@ -113,8 +121,9 @@ void ValidateMetadata(const Value& metadata, bool check, Level level, const Fiel
     const Value value = metadata[field];
     // NewStructural makes nothing of these when they are empty, nor of a list of no schemas.
     const bool dropped =
-        value.is_list() && value.empty() &&
-        (field == "enum" || field == "allOf" || field == "anyOf" || field == "oneOf" || field == "items");
+        IsEmptyReference(field, value) ||
+        (value.is_list() && value.empty() &&
+         (field == "enum" || field == "allOf" || field == "anyOf" || field == "oneOf" || field == "items"));
     clean = clean && dropped;
   }
   if (!clean) {

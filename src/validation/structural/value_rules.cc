@@ -148,7 +148,7 @@ class ValueValidator {
 
   Types TypesOf(Node schema) const {
     Types types;
-    if (schema.int_or_string()) return any_int_or_string_ ? types : Types{{"integer", "string"}, 2};
+    if (schema.int_or_string() && !any_int_or_string_) return {{"integer", "string"}, 2};
     if (schema.type() != NodeType::kNone) return {{schema::structural::NodeTypeName(schema.type()), ""}, 1};
     return types;
   }
