@@ -6,7 +6,7 @@ usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--only PACKAGE[,PACKAGE]] [--focus
 The tests come from the Go module proxy at the version of go.mod. A copy of the two modules gets the files of overlay/, which start Keelson as a
 process where the tests would start a Go server inside themselves (prepare()); everything else of them stays as it is. Each package gets an etcd
 of its own. left-out.txt names the tests that are not run, because they reach into the memory of the Go server; expected-failures.txt those that
-fail here. In both a line is package, slash, test, a tab, the reason. expected-failures.txt may only shrink: a test in it that passes fails the run until
+fail here. In both a line is package, slash, test, a tab, the reason; in left-out.txt a test may be followed by a slash and the pattern of a subtest. expected-failures.txt may only shrink: a test in it that passes fails the run until
 its line is gone (--shrink removes such lines). Prints a line for each package, then every failure; writes junit.xml into the work folder.
 """
 import json
@@ -152,7 +152,8 @@ def run(name, program, source, a, folder, left_out):
     try:
         pattern = "^(" + "|".join(tests) + ")$"
         if tests:
-            process = subprocess.Popen([program, "-test.v=test2json", "-test.timeout=%dm" % a.minutes, "-test.run=" + pattern], cwd=source, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            command = [program, "-test.v=test2json", "-test.timeout=%dm" % a.minutes, "-test.run=" + pattern] + skipped_subtests(name, left_out)
+            process = subprocess.Popen(command, cwd=source, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             try:
                 results = outcomes_of(process.stdout, log)
             finally:
@@ -164,6 +165,12 @@ def run(name, program, source, a, folder, left_out):
     for test in tests:
         results.setdefault(test, ("failed", "did not end; see %s" % log.name, 0.0))
     return results, [t for t in listed if name + "/" + t in left_out]
+
+
+def skipped_subtests(package, left_out):
+    """-test.skip for the lines of a package that name a subtest."""
+    names = [line[len(package) + 1:] for line in left_out if line.startswith(package + "/Test")]
+    return ["-test.skip=" + "|".join("^%s$/^%s$" % tuple(n.split("/", 1)) for n in names if "/" in n)] if any("/" in n for n in names) else []
 
 
 def outcomes_of(stream, log):
