@@ -155,7 +155,7 @@ def run(name, program, source, a, folder, left_out):
             command = [program, "-test.v=test2json", "-test.timeout=%dm" % a.minutes, "-test.run=" + pattern] + skipped_subtests(name, left_out)
             process = subprocess.Popen(command, cwd=source, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             try:
-                results = outcomes_of(process.stdout, log)
+                results = outcomes_of(process.stdout, log, set(tests))
             finally:
                 end(process)
     finally:
@@ -173,7 +173,9 @@ def skipped_subtests(package, left_out):
     return ["-test.skip=" + "|".join("^%s$/^%s$" % tuple(n.split("/", 1)) for n in names if "/" in n)] if any("/" in n for n in names) else []
 
 
-def outcomes_of(stream, log):
+def outcomes_of(stream, log, wanted):
+    """Reads until each of the wanted tests has an outcome. The program goes on for five minutes to look for goroutines that the Go server left behind;
+    the options that the overlay made have some, which never end."""
     results, running = {}, {}
     for raw in stream:
         line = raw.decode("utf-8", "replace").replace("\x16", "")
@@ -189,6 +191,8 @@ def outcomes_of(stream, log):
                 subtests = running.get(top, [])
                 message = "%d subtests: %s" % (len(subtests), ", ".join(subtests)[:300]) if subtests else ""
                 results[test] = ({"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}[word], message, float(seconds))
+                if wanted <= results.keys():
+                    break
     return results
 
 
