@@ -6,7 +6,7 @@ usage: run.py KEELSON WORK_FOLDER BIN_FOLDER [--only PACKAGE[,PACKAGE]] [--focus
 The tests come from the Go module proxy at the version of go.mod. A copy of the two modules gets the files of overlay/, which start Keelson as a
 process where the tests would start a Go server inside themselves (prepare()); everything else of them stays as it is. Each package gets an etcd
 of its own. left-out.txt names the tests that are not run, because they reach into the memory of the Go server; expected-failures.txt those that
-fail here. In both a line is package, slash, test, a tab, the reason. expected-failures.txt may only shrink: a test in it that passes fails the run until
+fail here. In both a line is package, slash, test, a tab, the reason; in left-out.txt a test may be followed by a slash and the pattern of a subtest. expected-failures.txt may only shrink: a test in it that passes fails the run until
 its line is gone (--shrink removes such lines). Prints a line for each package, then every failure; writes junit.xml into the work folder.
 """
 import json
@@ -152,9 +152,10 @@ def run(name, program, source, a, folder, left_out):
     try:
         pattern = "^(" + "|".join(tests) + ")$"
         if tests:
-            process = subprocess.Popen([program, "-test.v=test2json", "-test.timeout=%dm" % a.minutes, "-test.run=" + pattern], cwd=source, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            command = [program, "-test.v=test2json", "-test.timeout=%dm" % a.minutes, "-test.run=" + pattern] + skipped_subtests(name, left_out)
+            process = subprocess.Popen(command, cwd=source, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             try:
-                results = outcomes_of(process.stdout, log)
+                results = outcomes_of(process.stdout, log, set(tests))
             finally:
                 end(process)
     finally:
@@ -166,7 +167,15 @@ def run(name, program, source, a, folder, left_out):
     return results, [t for t in listed if name + "/" + t in left_out]
 
 
-def outcomes_of(stream, log):
+def skipped_subtests(package, left_out):
+    """-test.skip for the lines of a package that name a subtest."""
+    names = [line[len(package) + 1:] for line in left_out if line.startswith(package + "/Test")]
+    return ["-test.skip=" + "|".join("^%s$/^%s$" % tuple(n.split("/", 1)) for n in names if "/" in n)] if any("/" in n for n in names) else []
+
+
+def outcomes_of(stream, log, wanted):
+    """Reads until each of the wanted tests has an outcome. The program goes on for five minutes to look for goroutines that the Go server left behind;
+    the options that the overlay made have some, which never end."""
     results, running = {}, {}
     for raw in stream:
         line = raw.decode("utf-8", "replace").replace("\x16", "")
@@ -182,6 +191,8 @@ def outcomes_of(stream, log):
                 subtests = running.get(top, [])
                 message = "%d subtests: %s" % (len(subtests), ", ".join(subtests)[:300]) if subtests else ""
                 results[test] = ({"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}[word], message, float(seconds))
+                if wanted <= results.keys():
+                    break
     return results
 
 

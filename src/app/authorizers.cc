@@ -100,7 +100,7 @@ Authorizers::Authorizers(const AuthorizationOptions& options, Parts parts)
                                              .labels = {"apiserver_id_hash", "hash"}})) {}
 
 void Authorizers::ShowConfiguration(const std::string& text) {
-  // Series cannot be removed: an outdated one is set to 0.
+  // Set to 0, the outdated series is not exposed any more.
   if (!configuration_hash_.empty()) configuration_.With({parts_.server_id_hash, configuration_hash_}).Set(0);
   configuration_hash_ = auth::MetricHash(text);
   configuration_.With({parts_.server_id_hash, configuration_hash_}).Set(1);

@@ -60,9 +60,9 @@ TEST(FeatureGates, SetAndToggle) {
 
 TEST(FeatureGates, UnbuiltGatesAreReported) {
   FeatureGates gates;
-  auto set = gates.Set({{"", {"APIServingWithRoutine=true", "WatchList=true", "RetryGenerateName=true"}}});
+  auto set = gates.Set({{"", {"NativeHistograms=true", "WatchList=true", "RetryGenerateName=true"}}});
   ASSERT_TRUE(set.ok());
-  EXPECT_EQ(set->unbuilt, std::vector<std::string>{"--feature-gates: APIServingWithRoutine=true is not built yet"});
+  EXPECT_EQ(set->unbuilt, std::vector<std::string>{"--feature-gates: NativeHistograms=true is not built yet"});
   EXPECT_EQ(set->warnings,
             std::vector<std::string>{
                 "Setting GA feature gate RetryGenerateName=true. It will be removed in a future release."});

@@ -298,10 +298,10 @@ TEST_F(CommandTest, ErrorsBeforeTheLog) {
   EXPECT_EQ(Code({"x", "y"}), 1);
   EXPECT_EQ(err_.str(), "Error: \"kube-apiserver\" does not take any arguments, got [\"x\" \"y\"]\n");
   err_.str("");
-  EXPECT_EQ(Code({"--emulated-version=1.35", "--feature-gates=APIServingWithRoutine=true"}), 1);
+  EXPECT_EQ(Code({"--emulated-version=1.35", "--feature-gates=NativeHistograms=true"}), 1);
   EXPECT_EQ(err_.str(),
             "Error: --emulated-version: version emulation is not built yet\nError: --feature-gates: "
-            "APIServingWithRoutine=true is not built yet\n");
+            "NativeHistograms=true is not built yet\n");
 }
 
 TEST_F(CommandTest, ErrorsInTheLog) {

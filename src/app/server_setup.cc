@@ -48,6 +48,7 @@ Outcome<std::shared_ptr<controlplane::KubeletConnections>, Error> MakeKubeletCon
   config.translate_commands = FeatureEnabled("TranslateStreamCloseWebsocketRequests");
   config.tunnel_port_forward = FeatureEnabled("PortForwardWebsockets");
   config.require_create = FeatureEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
+  config.split_log_streams = FeatureEnabled("PodLogsQuerySplitStreams");
   auto made = controlplane::KubeletConnections::New(std::move(config), storage, io);
   if (!made.ok()) return Error("problem initializing API group \"\": " + made.error());
   return *std::move(made);

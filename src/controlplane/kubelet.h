@@ -27,6 +27,7 @@ struct KubeletClientConfig {
   bool translate_commands = true;     // gate TranslateStreamCloseWebsocketRequests
   bool tunnel_port_forward = true;    // gate PortForwardWebsockets
   bool require_create = true;         // gate AuthorizePodWebsocketUpgradeCreatePermission
+  bool split_log_streams = false;     // gate PodLogsQuerySplitStreams
   net::DialerPtr dialer;              // egress "cluster"; null: directly
   std::function<net::DialTarget(const std::string& host, std::uint16_t port)> dial;  // tests only
 };

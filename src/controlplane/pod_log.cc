@@ -1,4 +1,6 @@
 // pods/log: the kubelet's log of a container, as it comes.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "controlplane/connect_options.h"
 #include "endpoints/upgrade_aware_proxy.h"
@@ -18,11 +20,13 @@ struct LogOptions {
   bool follow = false, previous = false, timestamps = false, unverified = false;
   std::string since_time;
   std::optional<std::int64_t> since_seconds, tail_lines, limit_bytes;
-  bool has_stream = false;
-  std::string stream;
+  std::optional<std::string> stream;  // gate PodLogsQuerySplitStreams
 };
 
-meta::FieldErrors ValidateLogOptions(const LogOptions& options) {
+constexpr std::string_view kAllStreams = "All";
+constexpr std::string_view kStreams[] = {kAllStreams, "Stderr", "Stdout"};
+
+meta::FieldErrors ValidateLogOptions(const LogOptions& options, bool split_streams) {
   meta::FieldErrors errors;
   using validation::Invalid;
   if (options.tail_lines && *options.tail_lines < 0) {
@@ -39,7 +43,18 @@ meta::FieldErrors ValidateLogOptions(const LogOptions& options) {
   if (options.since_seconds && *options.since_seconds < 1) {
     errors.push_back(Invalid(FieldPath("sinceSeconds"), Value(*options.since_seconds), "must be greater than 0"));
   }
-  if (options.has_stream) errors.push_back(validation::Forbidden(FieldPath("stream"), "may not be specified"));
+  if (!options.stream) return errors;
+  if (!split_streams) {
+    errors.push_back(validation::Forbidden(FieldPath("stream"), "may not be specified"));
+    return errors;
+  }
+  if (std::ranges::find(kStreams, *options.stream) == std::end(kStreams))
+    errors.push_back(validation::NotSupported(FieldPath("stream"), Value(*options.stream), kStreams));
+  if (*options.stream != kAllStreams && options.tail_lines) {
+    errors.push_back(
+        validation::Forbidden(FieldPath(), "`tailLines` and specific `stream` are mutually exclusive for now"));
+    errors.back().field = "[]";  // what Go writes for a path with an empty name
+  }
   return errors;
 }
 
@@ -52,6 +67,7 @@ std::string LogQuery(const LogOptions& options) {
   if (!options.since_time.empty()) parameters.emplace_back("sinceTime", options.since_time);
   if (options.tail_lines) parameters.emplace_back("tailLines", std::to_string(*options.tail_lines));
   if (options.limit_bytes) parameters.emplace_back("limitBytes", std::to_string(*options.limit_bytes));
+  if (options.stream) parameters.emplace_back("stream", *options.stream);
   return EncodeQuery(parameters);
 }
 
@@ -67,7 +83,7 @@ meta::Result<LogOptions> ReadLogOptions(endpoints::Exchange& exchange) {
   options.tail_lines = query.Number("tailLines");
   options.limit_bytes = query.Number("limitBytes");
   options.unverified = query.Flag("insecureSkipTLSVerifyBackend");
-  options.has_stream = exchange.query.Has("stream");
+  if (exchange.query.Has("stream")) options.stream = query.Text("stream");
   if (query.error()) return meta::NewBadRequest(*query.error());
   return options;
 }
@@ -92,10 +108,12 @@ Awaitable<meta::Status> LogRefused(std::string pod, http::ClientResponse answer)
 Task<endpoints::Connection> ConnectPodLog(ConnectBackendsPtr backends, ExchangePtr exchange) {
   request::Context& context = exchange->context;
   exchange->trace.Step("About to process Get options");
-  const auto options = ReadLogOptions(*exchange);
+  auto options = ReadLogOptions(*exchange);
   if (!options.ok()) co_return options.error();
   const std::string name = context.info.name;
-  if (const auto errors = ValidateLogOptions(*options); !errors.empty()) {
+  const bool split_streams = backends->kubelets->config().split_log_streams;
+  if (split_streams && !options->stream) options->stream = kAllStreams;
+  if (const auto errors = ValidateLogOptions(*options, split_streams); !errors.empty()) {
     co_return meta::NewInvalid({"", "PodLogOptions"}, name, errors);
   }
   exchange->trace.Step("About to Get from storage");

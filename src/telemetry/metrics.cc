@@ -431,6 +431,13 @@ bool HasChanged(const internal::Series& series, MetricType type) {
   return true;
 }
 
+// A gauge named "..._info" has the value 1 and its labels as information. One that is set to 0 is outdated: it is not
+// exposed, as upstream's collectors show the latest only.
+bool IsOutdatedInfo(const internal::Series& series, const Family& family) {
+  return family.type() == MetricType::kGauge && !series.values.empty() && family.name().ends_with("_info") &&
+         static_cast<const Gauge*>(series.metric)->value() == 0;
+}
+
 }  // namespace
 
 void MetricsRegistry::Reset() {
@@ -530,7 +537,8 @@ std::string MetricsRegistry::Expose() const {
     const std::lock_guard lock(family->table_->mutex);
     all.reserve(family->table_->all().size());
     for (const auto& series : family->table_->all()) {
-      if (!series->before || series->values.empty() || HasChanged(*series, family->type())) all.push_back(series.get());
+      const bool shown = !series->before || series->values.empty() || HasChanged(*series, family->type());
+      if (shown && !IsOutdatedInfo(*series, *family)) all.push_back(series.get());
     }
     if (all.empty()) continue;
     std::sort(all.begin(), all.end(), [](const Series* a, const Series* b) { return a->values < b->values; });

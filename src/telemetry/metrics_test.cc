@@ -158,6 +158,15 @@ TEST(Metrics, FloatsAsGo) {
 
 TEST(Metrics, Buckets) { EXPECT_EQ(ExponentialBuckets(1, 2, 4), (std::vector<double>{1, 2, 4, 8})); }
 
+TEST(Metrics, OutdatedInfoIsNotExposed) {
+  MetricsRegistry registry;
+  GaugeVec& info = registry.Gauges({.name = "config_info", .help = "h", .labels = {"hash"}});
+  info.With({"one"}).Set(1);
+  info.With({"one"}).Set(0);
+  info.With({"two"}).Set(1);
+  EXPECT_EQ(registry.Expose(), "# HELP config_info h\n# TYPE config_info gauge\nconfig_info{hash=\"two\"} 1\n");
+}
+
 TEST(Metrics, ResetClearsSeries) {
   MetricsRegistry registry;
   auto& requests = registry.Counters({.name = "requests_total", .help = "h", .labels = {"code"}});

@@ -86,6 +86,7 @@ def raw_requests(client, kubelet):
     message("GET", "one/log?limitBytes=0", 422, 'PodLogOptions "one" is invalid: limitBytes: Invalid value: 0: must be greater than 0')
     message("GET", "one/log?sinceSeconds=1&sinceTime=2020-01-02T03:04:05Z", 422,
             'PodLogOptions "one" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified')
+    message("GET", "one/log?stream=Stdout", 422, 'PodLogOptions "one" is invalid: stream: Forbidden: may not be specified')
     message("GET", "refusing/log?container=code-500", 500, "Internal error occurred: no log of code-500")
     message("GET", "refusing/log?container=code-400", 400, "no log of code-400")
     message("GET", "refusing/log?container=code-404", 404, "the server could not find the requested resource ( pods/log refusing)")
@@ -100,6 +101,18 @@ def raw_requests(client, kubelet):
     status, answer = client.request("GET", "/api/v1/nodes/%s/proxy/stats" % NODE)
     check("a node on loopback", (status, answer["message"]), (400, "address not allowed"))
     check("unknown verb", client.request("PUT", base + "one/exec")[0], 405)
+
+
+def log_streams(client, kubelet):
+    """With the gate PodLogsQuerySplitStreams."""
+    path = "/api/v1/namespaces/default/pods/one/log"
+    for query, want in (("", "stream=All"), ("?stream=Stderr", "stream=Stderr"), ("?stream=All&tailLines=1", "stream=All&tailLines=1")):
+        client.must(200, "GET", path + query)
+        check("streams " + query, kubelet.requests[-1]["raw_query"], want)
+    for query, text in (("?stream=x", 'stream: Unsupported value: "x": supported values: "All", "Stderr", "Stdout"'),
+                        ("?stream=Stdout&tailLines=1", "[]: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now")):
+        status, answer = client.request("GET", path + query)
+        check("streams " + query, (status, answer["message"]), (422, 'PodLogOptions "one" is invalid: ' + text))
 
 
 class Kubectl:
@@ -197,13 +210,16 @@ def main():
                                        "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
     # Both sides verify each other: the kubelet wants the server's client certificate, the server the kubelet's authority.
     kubelet = FakeKubelet(*files["kubelet"], client_ca=files["client"][0])
-    server = Server(binary, folder, ["--kubelet-client-certificate=" + files["client"][0], "--kubelet-client-key=" + files["client"][1],
-                                     "--kubelet-certificate-authority=" + files["kubelet"][0],
-                                     "--kubelet-preferred-address-types=ExternalIP,InternalIP"], in_memory=True).start()
+    flags = ["--kubelet-client-certificate=" + files["client"][0], "--kubelet-client-key=" + files["client"][1],
+             "--kubelet-certificate-authority=" + files["kubelet"][0], "--kubelet-preferred-address-types=ExternalIP,InternalIP"]
+    server = Server(binary, folder, flags, in_memory=True).start()
+    gated = Server(binary, os.path.join(folder, "gated"), flags + ["--feature-gates=PodLogsQuerySplitStreams=true"], in_memory=True).start()
     try:
         client = Client(server)
         make_objects(client, kubelet.port)
         raw_requests(client, kubelet)
+        make_objects(Client(gated), kubelet.port)
+        log_streams(Client(gated), kubelet)
         kubectl_binary = find_kubectl()
         if kubectl_binary:
             for websockets in (True, False):
@@ -217,6 +233,7 @@ def main():
         assert server.process.poll() is None, "the server ended"
     finally:
         server.stop()
+        gated.stop()
         kubelet.stop()
     print("%d checks passed" % checks)
 

@@ -66,7 +66,7 @@ void ManifestMetrics::Reloaded(std::string_view plugin, const std::string* hash)
   last_reload_.With({status, plugin, server_hash_}).Set(NowSeconds());
   if (hash == nullptr) return;
   std::lock_guard lock(mutex_);
-  // Series cannot be removed: an outdated one is set to 0.
+  // Set to 0, the outdated series is not exposed any more.
   const auto [before, first] = hashes_.try_emplace(std::string(plugin), *hash);
   if (!first) configuration_.With({plugin, server_hash_, before->second}).Set(0);
   configuration_.With({plugin, server_hash_, *hash}).Set(1);

@@ -61,7 +61,7 @@ JWTMetrics::JWTMetrics(telemetry::MetricsRegistry& registry, std::string_view se
 void JWTMetrics::Configured(std::string_view text) {
   std::string hash = MetricHash(text);
   std::lock_guard lock(mutex_);
-  // Series cannot be removed: an outdated one is set to 0.
+  // Set to 0, the outdated series is not exposed any more.
   if (!configuration_hash_.empty()) configuration_.With({server_hash_, configuration_hash_}).Set(0);
   configuration_.With({server_hash_, hash}).Set(1);
   configuration_hash_ = std::move(hash);

@@ -70,10 +70,10 @@ struct Changed {
   std::vector<const char*> errors;
 };
 
-void ExpectChanged(const std::vector<Changed>& cases) {
+void ExpectChanged(const std::vector<Changed>& cases, Player::FeatureEnabled feature_enabled = nullptr) {
   for (const Changed& c : cases) {
     SCOPED_TRACE(c.after);
-    Player player;
+    Player player(nullptr, feature_enabled);
     const Target target = ParsePath(c.path);
     ASSERT_NE(target.resource, nullptr) << c.path;
     const Player::Outcome created = Create(player, target, c.before);
@@ -539,6 +539,78 @@ TEST(Kinds, Updates) {
        R"({"metadata":{"name":"a"},"webhooks":[{"name":"w.example.com","sideEffects":"Some","admissionReviewVersions":["v1"],"clientConfig":{"url":"https://x"}}]})",
        {"webhooks[0].sideEffects: Unsupported value: \"Some\": supported values: \"None\", \"NoneOnDryRun\""}},
   });
+}
+
+constexpr const char* kVolumeIn =
+    R"({"metadata":{"name":"a"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],
+    "nfs":{"server":"s","path":"/p"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[
+    {"key":"zone","operator":"In","values":["a"]}]}]}}}})";
+constexpr const char* kVolumeMoved =
+    R"({"metadata":{"name":"a"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],
+    "nfs":{"server":"s","path":"/p"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[
+    {"key":"zone","operator":"In","values":["b"]}]}]}}}})";
+
+TEST(Kinds, NodeAffinityOfVolumesIsMutableBehindItsGate) {
+  const char* const path = "/api/v1/persistentvolumes/a";
+  ExpectChanged({{path, kVolumeIn, kVolumeMoved, {}}},
+                [](std::string_view gate) { return gate == "MutablePVNodeAffinity"; });
+  Player player;
+  const Target target = ParsePath(path);
+  const Player::Outcome created = Create(player, target, kVolumeIn);
+  Value moved = player.Decode(target, kVolumeMoved);
+  moved["metadata"].Set(player.arena(), "resourceVersion", "1");
+  const Player::Outcome updated = player.Update(target, moved, created.object);
+  ASSERT_EQ(updated.errors.size(), 1u);
+  EXPECT_NE(updated.errors[0].find("field is immutable, except for updating from beta label to GA"), std::string::npos);
+}
+
+constexpr const char* kMountOptionPod =
+    R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"securityContext":{"seLinuxChangePolicy":"MountOption"}}})";
+
+TEST(Kinds, SELinuxMountOptionNeedsItsGateUnlessStored) {
+  const Target target = ParsePath("/api/v1/namespaces/n/pods/a");
+  Player off, on(nullptr, [](std::string_view gate) { return gate == "SELinuxMount"; });
+  EXPECT_EQ(Create(off, target, kMountOptionPod).errors,
+            std::vector<std::string>({"spec.securityContext.seLinuxChangePolicy: Unsupported value: \"MountOption\": "
+                                      "supported values: \"Recursive\""}));
+  const Player::Outcome created = Create(on, target, kMountOptionPod);
+  EXPECT_EQ(created.errors, std::vector<std::string>());
+  Value labelled = off.Decode(target, kMountOptionPod);
+  labelled["metadata"].Set(off.arena(), "resourceVersion", "1");
+  EXPECT_EQ(off.Update(target, labelled, created.object).errors, std::vector<std::string>());
+}
+
+constexpr const char* kPlainPod = R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+
+std::string DigestStatus(const std::string& reference) {
+  return R"({"metadata":{"name":"a","resourceVersion":"1"},"spec":{"containers":[{"name":"c","image":"i"}]},"status":{
+      "containerStatuses":[{"name":"c","image":"i","imageID":"","ready":false,"restartCount":0,"volumeMounts":[
+      {"name":"v","mountPath":"/v","volumeStatus":{"image":{"imageRef":")" +
+         reference + R"("}}}]}]}})";
+}
+
+TEST(Kinds, DigestsOfImageVolumesNeedTheirGateUnlessStored) {
+  const Target target = ParsePath("/api/v1/namespaces/n/pods/a/status");
+  Player off, on(nullptr, [](std::string_view gate) { return gate == "ImageVolumeWithDigest"; });
+  const auto digest_of = [](Value pod) {
+    const Value mount = pod["status"]["containerStatuses"][std::size_t{0}]["volumeMounts"][std::size_t{0}];
+    return mount["volumeStatus"]["image"]["imageRef"].as_string();
+  };
+  const Value pod = Create(on, ParsePath("/api/v1/namespaces/n/pods/a"), kPlainPod).object;
+  const Player::Outcome dropped = off.Update(target, off.Decode(target, DigestStatus("sha256:1")), pod);
+  EXPECT_EQ(dropped.errors, std::vector<std::string>());
+  EXPECT_EQ(digest_of(dropped.object), "");
+  const Player::Outcome stored = on.Update(target, on.Decode(target, DigestStatus("sha256:1")), pod);
+  EXPECT_EQ(stored.errors, std::vector<std::string>());
+  EXPECT_EQ(digest_of(stored.object), "sha256:1");
+  const Player::Outcome kept = off.Update(target, off.Decode(target, DigestStatus("sha256:2")), stored.object);
+  EXPECT_EQ(digest_of(kept.object), "sha256:2");
+
+  const std::string path = "status.containerStatuses[0].volumeMounts[0].volumeStatus.imageVolumeStatus.imageRef: ";
+  EXPECT_EQ(on.Update(target, on.Decode(target, DigestStatus("")), pod).errors,
+            std::vector<std::string>({path + "Required value: imageRef must not be empty"}));
+  EXPECT_EQ(on.Update(target, on.Decode(target, DigestStatus(std::string(257, 'a'))), pod).errors,
+            std::vector<std::string>({path + "Too long: may not be more than 256 bytes"}));
 }
 
 TEST(Kinds, Warnings) {

@@ -208,7 +208,7 @@ void ValidatePersistentVolumeUpdate(const Call& call, Value volume, Value old, F
                                    CoreHubTypes().Diff(old_source, source, "PersistentVolumeSource")));
   }
   validation::ValidateImmutableField(now["volumeMode"], before["volumeMode"], FieldPath("volumeMode"), errors);
-  if (IsSet(before, "nodeAffinity")) {
+  if (IsSet(before, "nodeAffinity") && !FeatureEnabled(call, "MutablePVNodeAffinity")) {
     const Value affinity = now["nodeAffinity"];
     if (affinity.is_null() || !SemanticEqual(affinity, WithMovedLabels(call.arena, affinity, before["nodeAffinity"]),
                                              schema::types::core_v1::kVolumeNodeAffinity)) {

@@ -154,11 +154,16 @@ static void DropDisabledStatusFields(const Call& call, Value status, Value old_s
     status.Erase("nodeAllocatableResourceClaimStatuses");
   }
   if (FeatureEnabled(call, "ImageVolumeWithDigest")) return;
-  for (const std::string_view list : {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
-    for (const Value container : status[list].items()) {
-      for (Value mount : container["volumeMounts"].items()) mount.Erase("volumeStatus");
+  const auto visit_mounts = [](Value pod_status, auto visit) {
+    for (const std::string_view list : {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
+      for (const Value container : pod_status[list].items()) {
+        for (Value mount : container["volumeMounts"].items()) visit(mount);
+      }
     }
-  }
+  };
+  bool used = false;
+  visit_mounts(old_status, [&](Value mount) { used |= IsSet(mount, "volumeStatus"); });
+  if (!used) visit_mounts(status, [](Value mount) { mount.Erase("volumeStatus"); });
 }
 
 void PreparePodForStatusUpdate(const Call& call, Value pod, Value old) {
@@ -221,6 +226,8 @@ PodOptions PodOptionsFor(const Call& call, bool is_pod, Value old_spec, Value ol
       .is_pod = is_pod, .allow_privileged = call.allow_privileged, .address_rules = AddressRulesOf(call)};
   options.allow_comparison_tolerations = FeatureEnabled(call, "TaintTolerationComparisonOperators");
   options.allow_host_network_with_user_namespace = FeatureEnabled(call, "UserNamespacesHostNetworkSupport");
+  options.allow_selinux_mount_option =
+      FeatureEnabled(call, "SELinuxMount") || IsSet(old_spec["securityContext"], "seLinuxChangePolicy");
   if (old_spec.is_null()) return options;
   const bool user_namespace = IsSet(old_spec, "hostUsers") && !Bool(old_spec, "hostUsers");
   options.allow_host_network_with_user_namespace |= user_namespace && Bool(old_spec, "hostNetwork");

@@ -24,6 +24,7 @@ struct PodOptions {
   bool allow_volume_devices_with_user_namespace = false;
   bool allow_restart_container_in_init = false;
   bool allow_comparison_tolerations = false;
+  bool allow_selinux_mount_option = false;
 };
 
 // `old_spec` and `old_metadata` are null on create.

@@ -14,7 +14,8 @@ constexpr std::string_view kProfileTypes[] = {"Localhost", "RuntimeDefault", "Un
 constexpr std::string_view kProcMounts[] = {"Default", "Unmasked"};
 constexpr std::string_view kFSGroupChange[] = {"Always", "OnRootMismatch"};
 constexpr std::string_view kSupplementalGroups[] = {"Merge", "Strict"};
-constexpr std::string_view kSELinuxChange[] = {"Recursive"};  // MountOption with the gate SELinuxMount only
+constexpr std::string_view kSELinuxChange[] = {"MountOption", "Recursive"};
+constexpr std::string_view kSELinuxChangeWithoutMount[] = {"Recursive"};  // the gate SELinuxMount is off
 constexpr std::string_view kLocalhostPrefix = "localhost/";
 constexpr std::string_view kWindows = "cannot be set for a windows pod";
 constexpr std::size_t kAppArmorProfileBytesMax = 4095;  // PATH_MAX - 1
@@ -222,8 +223,11 @@ void ValidatePodSecurityContext(Value spec, const PodOptions& options, const Fie
     CheckOneOf(context["supplementalGroupsPolicy"], kSupplementalGroups, path.Child("supplementalGroupsPolicy"),
                errors);
   }
-  if (IsSet(context, "seLinuxChangePolicy"))
-    CheckOneOf(context["seLinuxChangePolicy"], kSELinuxChange, path.Child("seLinuxChangePolicy"), errors);
+  if (IsSet(context, "seLinuxChangePolicy")) {
+    const Names allowed =
+        options.allow_selinux_mount_option ? Names(kSELinuxChange) : Names(kSELinuxChangeWithoutMount);
+    CheckOneOf(context["seLinuxChangePolicy"], allowed, path.Child("seLinuxChangePolicy"), errors);
+  }
 }
 
 void ValidateContainerSecurityContext(Value context, bool host_users, const PodOptions& options, const FieldPath& path,

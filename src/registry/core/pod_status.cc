@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kHealth[] = {"Healthy", "Unhealthy", "Unknown"};
 constexpr std::size_t kHealthMessageBytesMax = 1024;
+constexpr std::size_t kImageRefBytesMax = 256;
 constexpr std::string_view kNoRestart = "may not be transitioned to non-terminated state";
 constexpr std::string_view kTwoOfFamily = "may specify no more than one IP for each IP family";
 
@@ -229,6 +230,27 @@ void CheckAllocated(Value statuses, Value containers, const FieldPath& path, Fie
   }
 }
 
+// The digest of an image volume (gate ImageVolumeWithDigest).
+void CheckVolumeStatuses(Value containers, const FieldPath& path, FieldErrors& errors) {
+  std::int64_t container_index = 0;
+  for (const Value container : containers.items()) {
+    const FieldPath container_path = path.Index(container_index++);
+    const FieldPath mounts = container_path.Child("volumeMounts");
+    std::int64_t mount_index = 0;
+    for (const Value mount : container["volumeMounts"].items()) {
+      const FieldPath mount_path = mounts.Index(mount_index++);
+      const Value image = mount["volumeStatus"]["image"];
+      if (image.is_null()) continue;
+      const FieldPath volume_status = mount_path.Child("volumeStatus");
+      const FieldPath image_status = volume_status.Child("imageVolumeStatus");
+      const FieldPath at = image_status.Child("imageRef");
+      const std::string_view reference = Text(image, "imageRef");
+      if (reference.empty()) errors.push_back(Required(at, "imageRef must not be empty"));
+      if (reference.size() > kImageRefBytesMax) errors.push_back(validation::TooLong(at, kImageRefBytesMax));
+    }
+  }
+}
+
 }  // namespace
 
 void ValidatePodStatusUpdate(const Call& call, Value pod, Value old, FieldErrors& errors) {
@@ -288,6 +310,10 @@ void ValidatePodStatusUpdate(const Call& call, Value pod, Value old, FieldErrors
     const FieldPath at = ephemeral.Index(index++);
     if (container["allocatedResourcesStatus"].empty()) continue;
     errors.push_back(Forbidden(at.Child("allocatedResourcesStatus"), "must not be specified in container status"));
+  }
+  if (!FeatureEnabled(call, "ImageVolumeWithDigest")) return;
+  for (const std::string_view list : {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
+    CheckVolumeStatuses(status[list], path.Child(list), errors);
   }
 }
 

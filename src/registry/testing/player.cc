@@ -163,7 +163,7 @@ Player::Outcome Player::Write(const Target& target, const Value& given, const Va
                   .name_space = target.name_space,
                   .request_group = resource.group,
                   .request_version = resource.version,
-                  .feature_enabled = nullptr};
+                  .feature_enabled = feature_enabled_};
   Value object = Complete(target, *row, given);
   Value metadata = object["metadata"];
   metadata.Erase("managedFields");  // the request's are taken away or corrected before strategies see them

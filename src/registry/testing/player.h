@@ -45,7 +45,10 @@ class Player {
   // Replaces allocators and admission before validation; errors end the request. `old` is null on create.
   using BeforeValidation = std::function<FieldErrors(const Call& call, Value object, Value old)>;
 
-  explicit Player(BeforeValidation before_validation = nullptr) : before_validation_(std::move(before_validation)) {}
+  using FeatureEnabled = bool (*)(std::string_view gate);  // null: all gates are off
+
+  explicit Player(BeforeValidation before_validation = nullptr, FeatureEnabled feature_enabled = nullptr)
+      : before_validation_(std::move(before_validation)), feature_enabled_(feature_enabled) {}
 
   struct Outcome {
     bool ran = false;  // false: the body is none of the kind, or the kind or its subresource has no strategy
@@ -77,6 +80,7 @@ class Player {
                                const Value& old);
 
   BeforeValidation before_validation_;
+  FeatureEnabled feature_enabled_;
   base::Arena arena_;
   PlayedClock clock_;
   PlayedRandom random_;
