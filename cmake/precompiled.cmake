@@ -69,12 +69,14 @@ function(keelson_uses_async result targets)
 endfunction()
 
 # keelson_precompiled(target SUFFIX dependency...): `target` starts from a precompiled header: Asio's too if it may use that. Asio's headers have
-# initializers that need its library.
+# initializers that need its library. The path is relative to the build folder, or ccache would not share between trees (REUSE_FROM makes it absolute).
 function(keelson_precompiled target suffix)
   keelson_uses_async(async "${ARGN}")
   if(async)
-    target_precompile_headers(${target} REUSE_FROM keelson_pch_asio${suffix})
+    set(pch keelson_pch_asio${suffix})
   else()
-    target_precompile_headers(${target} REUSE_FROM keelson_pch_std${suffix})
+    set(pch keelson_pch_std${suffix})
   endif()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include-pch CMakeFiles/${pch}.dir/cmake_pch.hxx.pch>")
+  add_dependencies(${target} ${pch})
 endfunction()
