@@ -71,7 +71,7 @@ int List(const std::string& folder) {
 }
 
 int Restore(const std::string& file, const std::string& given) {
-  const std::string folder = std::filesystem::absolute(given).lexically_normal();
+  const std::string folder = DataDir::Absolute(given);
   Say("1. reading " + file);
   const auto restored = [&] {
     Progress progress("writing the store", ProgressUnit::kItems);
