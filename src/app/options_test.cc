@@ -336,7 +336,7 @@ TEST_F(CommandTest, FlagsAreLogged) {
 class PrepareServingTest : public ::testing::Test {
  protected:
   PrepareServingTest() {
-    std::string folder = ::testing::TempDir() + "/keelson-serving-XXXXXX";
+    std::string folder = ::testing::TempDir() + "keelson-serving-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
   }
   ~PrepareServingTest() override { std::filesystem::remove_all(folder_); }
