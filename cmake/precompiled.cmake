@@ -17,6 +17,10 @@ set(keelson_pch_asio_test ${keelson_pch_asio} gtest/gtest.h)
 # ccache compares a precompiled header by the file *.sum beside it (CCACHE_PCH_EXTSUM), which has the hash of the preprocessed text: the precompiled
 # file itself has the folder of its build in it, so that two trees would never share an entry.
 file(WRITE ${CMAKE_BINARY_DIR}/precompiled/empty.cc "")
+separate_arguments(keelson_pch_flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
+if(CMAKE_CXX_COMPILER_TARGET)  # the preset arm64: the headers of its root
+  list(APPEND keelson_pch_flags --target=${CMAKE_CXX_COMPILER_TARGET} --sysroot=${CMAKE_SYSROOT})
+endif()
 foreach(name std asio std_test asio_test)
   set(target keelson_pch_${name})
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/precompiled/empty.cc)
@@ -28,7 +32,7 @@ foreach(name std asio std_test asio_test)
   file(WRITE ${CMAKE_BINARY_DIR}/precompiled/${name}.h ${text})
   set(definitions ${keelson_boost_definitions})
   list(TRANSFORM definitions PREPEND -D)
-  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -std=c++23 -E -P -x c++ ${definitions} ${CMAKE_BINARY_DIR}/precompiled/${name}.h
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} ${keelson_pch_flags} -std=c++23 -E -P -x c++ ${definitions} ${CMAKE_BINARY_DIR}/precompiled/${name}.h
                   OUTPUT_VARIABLE preprocessed RESULT_VARIABLE failed)
   if(failed)
     message(FATAL_ERROR "the headers to precompile (${name}) cannot be preprocessed")
@@ -74,5 +78,8 @@ function(keelson_precompiled target suffix)
     set(pch keelson_pch_std${suffix})
   endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include-pch CMakeFiles/${pch}.dir/cmake_pch.hxx.pch>")
-  add_dependencies(${target} ${pch})
+  # Each object waits for it: a dependency between targets orders only their links.
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources EXCLUDE REGEX "^[$]<")
+  set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/CMakeFiles/${pch}.dir/cmake_pch.hxx.pch)
 endfunction()

@@ -147,12 +147,13 @@ def man_page(machine, binary, date):
     text = machine.run(binary, "--help")
     commands, flags = [], []
     for name, summary in re.findall(r"^  ([a-z-]+) {2,}(\S.*)$", text.split("Commands:")[1].split("\n\n")[0], re.M):
-        commands.append(".TP\n.B %s\n%s" % (name, roff(summary)))
+        usage = machine.run(binary, "help", name).split("\n\n", 1)[1]
+        commands.append(".SS %s\n%s\n.PP\n.nf\n%s\n.fi" % (name, roff(summary), roff(usage)))
     for match in re.finditer(r"^ +(?:-\w, )?--(\S+)(?: (\S+))? {2,}(\S.*(?:\n {20,}\S.*)*)", text, re.M):
         name, kind, usage = match.groups()
         flags.append(".TP\n.B \\-\\-%s%s\n%s" % (roff(name), " \\fI%s\\fR" % kind if kind else "", roff(" ".join(usage.split()))))
     page = read(HERE, "man/keelson.1.in")
-    for key, value in {"DATE": date, "VERSION": version(), "KUBERNETES": machine.run(binary, "--version").split()[-1],
+    for key, value in {"DATE": date, "VERSION": version(), "KUBERNETES": machine.run(binary, "--version").split()[1],
                        "COMMANDS": "\n".join(commands), "FLAGS": "\n".join(flags)}.items():
         page = page.replace("@%s@" % key, value)
     return page

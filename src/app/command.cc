@@ -52,6 +52,7 @@ void PrintVersion(const ServerRunOptions& options, const CommandEnvironment& env
     environment.out << RawVersionText(info) << "\n";
   } else {
     environment.out << "Kubernetes " << info.git_version << "\n";
+    if (environment.program != "kube-apiserver") environment.out << OwnVersionText(info);
   }
 }
 

@@ -305,7 +305,7 @@ std::vector<std::pair<std::string, std::string>> FlagsInForce(const CompletedOpt
   std::string& ranges = options.extra.service_cluster_ip_ranges;
   if (ranges.empty()) ranges = completed.primary_service_range.String();
   if (std::string& folder = options.keelson.data_dir; !folder.empty() && folder != ":memory:")
-    folder = std::filesystem::absolute(folder);
+    folder = DataDir::Absolute(folder);
   const FlagSet flags = MakeFlags(options);
   std::vector<std::pair<std::string, std::string>> values;
   for (const Flag& flag : flags.flags()) values.emplace_back(flag.name, flag.value->String());

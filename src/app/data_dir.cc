@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -72,6 +73,14 @@ std::string DataDir::Default() {
   return "/var/lib/keelson";
 }
 
+std::string DataDir::Absolute(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(folder, error);
+  if (std::ranges::find(path, "..") == path.end()) return path.lexically_normal();
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  return error ? path : resolved;
+}
+
 Outcome<DataDir, Error> DataDir::Open(const std::string& given) {
   if (given == ":memory:") {
     const char* const parent = std::getenv("TMPDIR");
@@ -79,8 +88,7 @@ Outcome<DataDir, Error> DataDir::Open(const std::string& given) {
     if (::mkdtemp(folder.data()) == nullptr) return Error("cannot make folder " + folder + ": " + ::strerror(errno));
     return DataDir(std::move(folder), -1, true);
   }
-  // Absolute, so that the paths it prints are of use in another folder.
-  const std::string path = std::filesystem::absolute(given);
+  const std::string path = Absolute(given);
   KS_RETURN_IF_ERROR(RefuseBareStore(path));
   KS_RETURN_IF_ERROR(MakeDirectories(path, kFolderMode));
   KS_RETURN_IF_ERROR(TakeFromOthers(path));

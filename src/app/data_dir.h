@@ -28,6 +28,8 @@ class DataDir {
 
   // $XDG_DATA_HOME/keelson, else $HOME/.local/share/keelson, else /var/lib/keelson.
   static std::string Default();
+  // Of use in another working directory, without "." and "..". Links are followed only where ".." has to be resolved.
+  static std::string Absolute(const std::string& folder);
 
  private:
   DataDir(std::string path, int lock_fd, bool in_memory)

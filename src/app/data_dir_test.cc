@@ -25,7 +25,7 @@ class DataDirTest : public ::testing::Test {
     ::umask(umask_);
     std::filesystem::remove_all(folder_);
   }
-  std::string folder_ = ::testing::TempDir() + "/keelson-XXXXXX";
+  std::string folder_ = ::testing::TempDir() + "keelson-XXXXXX";
   const mode_t umask_ = ::umask(022);
 };
 
@@ -64,6 +64,18 @@ TEST_F(DataDirTest, BareStoreIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(data + "/lock"));
   std::filesystem::create_directories(data + "/store");
   EXPECT_TRUE(DataDir::Open(data).ok());
+}
+
+TEST_F(DataDirTest, AbsolutePathHasNoDots) {
+  const std::string here = std::filesystem::current_path();
+  EXPECT_EQ(DataDir::Absolute("data"), here + "/data");
+  EXPECT_EQ(DataDir::Absolute("./data"), here + "/data");
+  const std::string real = std::filesystem::canonical(folder_);
+  EXPECT_EQ(DataDir::Absolute(folder_ + "/a/../data"), real + "/data");
+  // ".." after a link means the parent of the folder that the link names.
+  std::filesystem::create_directories(folder_ + "/far/away");
+  std::filesystem::create_directory_symlink(folder_ + "/far/away", folder_ + "/link");
+  EXPECT_EQ(DataDir::Absolute(folder_ + "/link/../data"), real + "/far/data");
 }
 
 TEST_F(DataDirTest, FilesOfTheProcessArePrivate) {

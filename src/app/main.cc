@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
   app::KeepFilesPrivate();
   const std::string program = std::filesystem::path(argv[0]).filename();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (const auto code = app::RunSubcommand(program, arguments)) return *code;
+  if (const auto code = app::RunSubcommand(program, arguments))
+    return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? *code : 1;
   app::Signals signals;  // before any thread
   base::Failpoints::ArmFromEnvironment();
   winsize terminal{};

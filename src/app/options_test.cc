@@ -253,8 +253,9 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : sink_([this](log::Severity, std::string_view line) { logged_ += line.substr(line.find("] ") + 2); }) {}
   ~CommandTest() override { log::Configure({}); }
-  std::variant<CompletedOptions, int> Prepare(const std::vector<std::string>& arguments) {
-    return PrepareCommand(arguments, {.program = "kube-apiserver", .host = kHost, .out = out_, .err = err_});
+  std::variant<CompletedOptions, int> Prepare(const std::vector<std::string>& arguments,
+                                              const char* program = "kube-apiserver") {
+    return PrepareCommand(arguments, {.program = program, .host = kHost, .out = out_, .err = err_});
   }
   int Code(const std::vector<std::string>& arguments) {
     auto prepared = Prepare(arguments);
@@ -269,6 +270,10 @@ class CommandTest : public ::testing::Test {
 TEST_F(CommandTest, Version) {
   EXPECT_EQ(Code({"--version"}), 0);
   EXPECT_EQ(out_.str(), "Kubernetes v1.36.4\n");
+  out_.str("");
+  Prepare({"--version"}, "keelson");
+  EXPECT_TRUE(out_.str().starts_with("Kubernetes v1.36.4\nkeelson ")) << out_.str();
+  EXPECT_NE(out_.str().find("\nbuilt "), std::string::npos) << out_.str();
   out_.str("");
   EXPECT_EQ(Code({"--version=raw"}), 0);
   EXPECT_TRUE(out_.str().starts_with("version.Info{Major:\"1\", Minor:\"36\", EmulationMajor:\"\", ")) << out_.str();
@@ -333,7 +338,7 @@ TEST_F(CommandTest, FlagsAreLogged) {
 class PrepareServingTest : public ::testing::Test {
  protected:
   PrepareServingTest() {
-    std::string folder = ::testing::TempDir() + "/keelson-serving-XXXXXX";
+    std::string folder = ::testing::TempDir() + "keelson-serving-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
   }
   ~PrepareServingTest() override { std::filesystem::remove_all(folder_); }

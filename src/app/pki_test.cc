@@ -28,7 +28,7 @@ class ManualClock final : public base::Clock {
 class PKITest : public ::testing::Test {
  protected:
   PKITest() {
-    std::string folder = ::testing::TempDir() + "/keelson-pki-XXXXXX";
+    std::string folder = ::testing::TempDir() + "keelson-pki-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
     request_ = {.directory = folder_ + "/pki",
                 .dns_names = {"kubernetes", "localhost"},

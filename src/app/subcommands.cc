@@ -104,11 +104,11 @@ constexpr const char* kStoreUsage =
     "usage: keelson store check FOLDER            read everything with its checksums\n"
     "       keelson store snapshot FOLDER FILE    write its contents into a file; the server must be stopped\n"
     "                                             (keelson backup save: of a running one, with its certificates)\n"
-    "       keelson store restore FILE FOLDER     make a new store from such a file: FOLDER/store for "
-    "--data-dir=FOLDER\n"
+    "       keelson store restore FILE FOLDER     make a new store from such a file\n"
     "       keelson store defragment FOLDER       give space back to the file system\n"
-    "FOLDER is a data folder, or the folder `store` in it. A snapshot does not hold the certificates: back up pki/ "
-    "too.";
+    "FOLDER is a data folder, or the folder `store` in it; restore makes the store itself: name FOLDER/store to start "
+    "a\n"
+    "server with --data-dir=FOLDER. A snapshot does not hold the certificates: back up pki/ too.";
 
 int Store(const std::vector<std::string>& arguments) {
   const std::size_t count = arguments.size();
@@ -123,12 +123,9 @@ int Store(const std::vector<std::string>& arguments) {
 }
 
 int Version(const std::vector<std::string>& arguments) {
-  if (!arguments.empty()) return Fail("usage: keelson version");
+  if (!arguments.empty()) return Fail("cannot use " + base::GoQuote(arguments[0]) + "\nusage: keelson version");
   const VersionInfo info = GetVersionInfo();
-  std::printf("keelson %s\n", std::string(kKeelsonVersion).c_str());
-  if (!info.git_commit.empty()) std::printf("commit %s\n", info.git_commit.c_str());
-  std::printf("built %s with %s for %s\n", info.build_date.c_str(), info.compiler.c_str(), info.platform.c_str());
-  std::printf("speaks Kubernetes %s\n", info.git_version.c_str());
+  std::printf("%sspeaks Kubernetes %s\n", OwnVersionText(info).c_str(), info.git_version.c_str());
   return 0;
 }
 
@@ -177,16 +174,17 @@ const Subcommand* FindSubcommand(std::string_view name) {
 int Completion(const std::vector<std::string>& arguments) {
   ServerRunOptions options;
   const FlagSet flag_set = MakeFlags(options);
-  std::vector<CompletionWord> commands, flags;
+  std::vector<CompletionCommand> commands;
+  std::vector<CompletionFlag> flags;
   for (const Subcommand& command : kSubcommands)
-    commands.push_back({std::string(command.name), std::string(command.summary)});
+    commands.push_back(CommandOfUsage(command.name, command.summary, command.usage, SubcommandNames()));
   for (const Flag& flag : flag_set.flags()) {
-    if (!flag.hidden) flags.push_back({"--" + std::string(flag.name), std::string(flag.usage)});
+    if (!flag.hidden) flags.push_back({"--" + std::string(flag.name), flag.usage, flag.no_opt_default.empty()});
   }
   const auto script = arguments.size() == 1 ? CompletionScript(arguments[0], commands, flags) : std::nullopt;
   constexpr std::string_view kShells[] = {"bash", "zsh", "fish"};
   if (!script && arguments.size() == 1) return Unknown("shell", arguments[0], kShells, kCompletionUsage);
-  if (!script) return Fail(kCompletionUsage);
+  if (!script) return Fail(std::string("name one shell\n") + kCompletionUsage);
   std::fputs(script->c_str(), stdout);
   return 0;
 }
@@ -206,7 +204,7 @@ int RunNamed(const Subcommand& command, const std::vector<std::string>& argument
 
 int Help(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
-    std::printf("%sRun 'keelson --help' for the flags of the server, 'keelson COMMAND --help' for a command.\n",
+    std::printf("%s\nRun 'keelson --help' for the flags of the server, 'keelson COMMAND --help' for a command.\n",
                 SubcommandUsage("keelson").c_str());
     return 0;
   }

@@ -66,6 +66,12 @@ std::string VersionDocument(const VersionInfo& info) {
   return out + "\n}";
 }
 
+std::string OwnVersionText(const VersionInfo& info) {
+  return "keelson " + std::string(kKeelsonVersion) + "\n" +
+         (info.git_commit.empty() ? "" : "commit " + info.git_commit + "\n") + "built " + info.build_date + " with " +
+         info.compiler + " for " + info.platform + "\n";
+}
+
 std::string RawVersionText(const VersionInfo& info) {
   auto field = [](std::string_view name, const std::string& value) {
     return std::string(name) + ":" + base::GoQuote(value);

@@ -18,6 +18,7 @@ constexpr std::string_view kGitVersion = "v1.36.4";    // the version of Kuberne
 VersionInfo GetVersionInfo(std::string_view git_version = kGitVersion);
 std::string VersionDocument(const VersionInfo& info);  // /version
 std::string RawVersionText(const VersionInfo& info);   // --version=raw
+std::string OwnVersionText(const VersionInfo& info);   // Keelson's version, commit and build, a line each
 
 // Why --version=`text` (beginning with 'v') cannot be the reported version; "" when it can.
 std::string CheckVersionOverride(std::string_view text);

@@ -411,13 +411,53 @@ def help_texts(binary, folder):
             done = subprocess.run([binary] + words, capture_output=True, text=True, timeout=120)
             expect(done.returncode == 0 and done.stderr == "" and done.stdout.startswith("keelson %s: " % name) and "usage: keelson " + name in done.stdout,
                    "%s: %d %s%s" % (words, done.returncode, done.stdout, done.stderr))
+    with open("/dev/full", "w") as full:
+        for words in (["help"], ["store", "--help"], ["--help"], ["version"]):
+            expect(subprocess.run([binary] + words, stdout=full, timeout=120).returncode == 1, "%s: output that is lost is not an error" % words)
     as_etcd = os.path.join(folder, "etcd")
     os.symlink(binary, as_etcd)
     expect("--listen-client-urls" in run(as_etcd, "--help"), "etcd --help")
+    for words in (["--lisen-client-urls=x"], ["x"], ["--listen-client-urls=https://127.0.0.1:0", "--data-dir=:memory:"]):
+        expect(run(binary, "etcd", *words, code=1).startswith("Error: "), "etcd %s" % words)
     for words, nearest in ((["storre"], '"store"'), (["store", "chek", "x"], '"check"'), (["--etcd-server=x"], "--etcd-servers"), (["--secure-prot=1"], "--secure-port"), (["help", "docter"], '"doctor"'),
                            (["backup", "sav"], '"save"'), (["migrate", "--frm", "x"], '"--from"'), (["completion", "bsh"], '"bash"')):
         text = run(binary, *words, code=1)
         expect("did you mean" in text.lower() and nearest in text, "%s: %s" % (words, text))
+
+
+# Completes the words given as arguments, the last one being typed, as bash does on TAB.
+BASH = """
+compopt() { :; }
+source /dev/stdin
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_keelson
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def completion(binary, folder):
+    """The scripts of all shells parse; bash completes commands, their words and flags, and files."""
+    for shell, check in (("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")):
+        script = os.path.join(folder, shell)
+        with open(script, "w") as f:
+            f.write(run(binary, "completion", shell))
+        if shutil.which(shell):
+            run(shell, check, script)
+    with open(folder + "/bash") as f:
+        script = f.read()
+
+    def complete(*words):
+        done = subprocess.run(["bash", "-c", BASH, "bash", "keelson", *words], input=script, capture_output=True, text=True, timeout=60, cwd=folder)
+        expect(done.returncode == 0 and not done.stderr, "%s: %s" % (words, done.stderr))
+        return done.stdout.split()
+
+    for words, want in ((("doc",), ["doctor"]), (("store", ""), ["check", "snapshot", "restore", "defragment"]), (("backup", "r"), ["restore"]),
+                        (("backup", "save", "--"), ["--data-dir"]), (("top", "--o"), ["--once"]), (("migrate", "--from-k"), ["--from-keyfile"]),
+                        (("completion", ""), ["bash", "zsh", "fish"]), (("help", "envtest"), ["envtest-assets"]), (("doctor", "--etcd-cert"), ["--etcd-certfile"]),
+                        (("--etcd-cert",), ["--etcd-certfile"]), (("-v=2", "--etcd-cert"), ["--etcd-certfile"]), (("store", "--"), []),
+                        (("etcd", "--listen-c"), ["--listen-client-urls"]), (("store", "check", "zs"), ["zsh"]), (("--data-dir=zs",), ["zsh"]),
+                        (("--data-dir", "=", "zs"), ["zsh"])):
+        expect(complete(*words) == want, "%s: %s" % (words, complete(*words)))
 
 
 def store_folders(binary, folder):
@@ -449,7 +489,7 @@ def migrated_folder(binary, folder):
     server.stop()
 
 
-TESTS = [help_texts, store_folders, migrated_folder, start_problems, banner, flags_in_force, etcd_awaited, etcd_not_needed_to_find_mistakes, etcd_lost, backup, lost_keys, doctor, top, envtest_assets]
+TESTS = [help_texts, completion, store_folders, migrated_folder, start_problems, banner, flags_in_force, etcd_awaited, etcd_not_needed_to_find_mistakes, etcd_lost, backup, lost_keys, doctor, top, envtest_assets]
 
 
 def main():

@@ -25,7 +25,7 @@ constexpr base::Clock::SystemTime kNow{1'794'893'400s};
 class BackupTest : public ::testing::Test {
  protected:
   BackupTest() {
-    std::string folder = ::testing::TempDir() + "/keelson-backup-XXXXXX";
+    std::string folder = ::testing::TempDir() + "keelson-backup-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
     fs::create_directory(folder_ + "/pki");
     EXPECT_TRUE(WriteFileAtomically(folder_ + "/pki/ca.crt", "certificate", 0644).ok());

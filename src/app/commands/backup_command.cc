@@ -71,7 +71,7 @@ int List(const std::string& folder) {
 }
 
 int Restore(const std::string& file, const std::string& given) {
-  const std::string folder = std::filesystem::absolute(given).lexically_normal();
+  const std::string folder = DataDir::Absolute(given);
   Say("1. reading " + file);
   const auto restored = [&] {
     Progress progress("writing the store", ProgressUnit::kItems);
@@ -104,7 +104,7 @@ int RunBackup(const std::vector<std::string>& given) {
     Say(Summary(*info) + ": whole");
     return 0;
   }
-  if (verb.empty()) return Fail(kBackupUsage);
+  if (verb.empty()) return Fail(std::string("a backup command is missing\n") + kBackupUsage);
   constexpr std::string_view kVerbs[] = {"save", "list", "verify", "restore"};
   if (std::ranges::find(kVerbs, verb) == std::end(kVerbs))
     return Fail(UnknownWord("backup command", verb, kVerbs) + "\n" + kBackupUsage);

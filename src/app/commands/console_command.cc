@@ -3,6 +3,7 @@
 #include "app/backup/control_socket.h"
 #include "app/commands/output.h"
 #include "app/data_dir.h"
+#include "base/strings.h"
 
 namespace keelson::app {
 
@@ -16,7 +17,7 @@ int RunConsole(const std::vector<std::string>& given) {
   std::vector<std::string> arguments = given;
   std::string folder = TakeFlag(arguments, "data-dir");
   if (folder.empty()) folder = DataDir::Default();
-  if (!arguments.empty()) return Fail(kConsoleUsage);
+  if (!arguments.empty()) return Fail("cannot use " + base::GoQuote(arguments[0]) + "\n" + kConsoleUsage);
   const auto link = ConsoleLinkOfRunning(folder);
   if (!link)
     return Fail(

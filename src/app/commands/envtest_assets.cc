@@ -61,7 +61,8 @@ Outcome<void, Error> MakeAssets(const std::string& folder, const std::string& sn
 int RunEnvtestAssets(const std::vector<std::string>& given) {
   std::vector<std::string> arguments = given;
   const std::string snapshot = TakeFlag(arguments, "snapshot-from");
-  if (arguments.size() != 1 || arguments[0].starts_with('-')) return Fail(kEnvtestAssetsUsage);
+  if (arguments.size() != 1 || arguments[0].starts_with('-'))
+    return Fail(std::string("name one folder\n") + kEnvtestAssetsUsage);
   if (!snapshot.empty() && !FileExists(snapshot)) return Fail("--snapshot-from: there is no file " + snapshot);
   const std::string folder = fs::absolute(arguments[0]).lexically_normal();
   if (const auto made = MakeAssets(folder, snapshot); !made.ok()) return Fail(made.error());

@@ -199,6 +199,11 @@ Outcome<bool, std::string> SetFlag(Flags& flags, const std::string& name, const 
   return true;
 }
 
+int Fail(std::string_view message) {
+  fmt::print(stderr, "Error: {}\n", message);
+  return 1;
+}
+
 Result<std::unique_ptr<mvcc::EmbeddedStore>> OpenStore(const Flags& flags) {
   mvcc::Options common;
   if (flags.request_bytes_max > 0) common.limits.request_bytes_max = flags.request_bytes_max;
@@ -254,10 +259,7 @@ int Main(const std::vector<std::string>& arguments) {
   }
   base::Failpoints::ArmFromEnvironment();
   auto flags = ParseFlags(arguments);
-  if (!flags.ok()) {
-    fmt::print(stderr, "{}\n", flags.error());
-    return 2;
-  }
+  if (!flags.ok()) return Fail(flags.error() + "\nRun 'keelson etcd --help' for the flags.");
   if (flags->version) {
     fmt::print("etcd Version: 3.6.5\nStore: Keelson\n");
     return 0;
@@ -271,10 +273,7 @@ int Main(const std::vector<std::string>& arguments) {
 
   if (flags->exit_with_parent) base::EndWithParent();
   auto store = OpenStore(*flags);
-  if (!store.ok()) {
-    fmt::print(stderr, "cannot open the store: {}\n", store.error().message);
-    return 1;
-  }
+  if (!store.ok()) return Fail("cannot open the store: " + store.error().message);
   std::vector<std::unique_ptr<etcdserver::Server>> servers;
   for (const std::string& url : flags->listen_client_urls) {
     etcdserver::Options options;
@@ -286,19 +285,13 @@ int Main(const std::vector<std::string>& arguments) {
     options.quota_bytes = flags->quota_bytes > 0 ? flags->quota_bytes : kQuotaDefault;
     options.defragment = [&store] { return rocks::Defragment(**store); };
     if (url.starts_with("https://")) {
-      if (flags->cert_file.empty()) {
-        fmt::print(stderr, "{}: TLS needs --cert-file, --key-file and --trusted-ca-file\n", url);
-        return 1;
-      }
+      if (flags->cert_file.empty()) return Fail(url + ": TLS needs --cert-file, --key-file and --trusted-ca-file");
       options.cert_file = flags->cert_file;
       options.key_file = flags->key_file;
       options.ca_file = flags->trusted_ca_file;
     }
     auto server = etcdserver::Server::Start(**store, std::move(options));
-    if (!server.ok()) {
-      fmt::print(stderr, "{}\n", server.error().message);
-      return 1;
-    }
+    if (!server.ok()) return Fail(server.error().message);
     fmt::print(stderr, "serving client traffic: {}\n", (*server)->address());
     servers.push_back(*std::move(server));
   }
