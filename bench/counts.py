@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Instructions, allocations and system calls of one operation: counts that a busy machine does not change.
-usage: counts.py KEELSON WORK_FOLDER LOAD [--rows get,patch] [--clients N] [--no-syscalls] [--flags="--a=b --c=d"]
+usage: counts.py KEELSON WORK_FOLDER LOAD [--rows get,patch] [--clients N] [--no-syscalls] [--instructions] [--flags="--a=b --c=d"]
 
 The server runs under valgrind's callgrind, and again under strace. Each row is driven twice, with N and with 2 N operations, and the difference
 is divided by N: connection set-up and whatever else happens once cancels out. What the server does on its own as time passes (it is counted
 without any requests) is subtracted, since a run takes longer on a busy machine. A watch event is the second difference, over watchers and over
 changes, so that the changes themselves cancel out too. Allocations are calls of malloc, calloc and realloc, from libraries too.
-WORK_FOLDER/ROW.txt has the functions of the row, by the instructions in them and what they call.
+WORK_FOLDER/ROW.txt has the functions of the row, by the instructions in them and what they call. With --instructions each single instruction is counted, into
+WORK_FOLDER/ROW.callgrind, for hardening.py.
 """
 import argparse
 import collections
@@ -33,22 +34,22 @@ IDLE_SECONDS = 10
 
 
 class Valgrind(Keelson):
-    def __init__(self, binary, folder, out, **kwargs):
+    def __init__(self, binary, folder, out, each, **kwargs):
         super().__init__(binary, folder, start_timeout=300, **kwargs)
-        self.out = out
+        self.out, self.each = out, each
 
     def command(self):
-        return ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=" + self.out] + super().command()
+        return ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--dump-instr=" + ("yes" if self.each else "no"), "--callgrind-out-file=" + self.out] + super().command()
 
 
 class Instructions:
     """Counts under callgrind: {"instructions", "allocations"} of what runs between begin() and finish()."""
 
-    def __init__(self, binary, folder, flags):
-        self.out = os.path.join(folder, "callgrind.out")
+    def __init__(self, binary, folder, flags, each):
+        self.out, self.each = os.path.join(folder, "callgrind.out"), each
         stripped = os.path.join(folder, "keelson")
         subprocess.run(["strip", "--strip-debug", "-o", stripped, binary], check=True)  # callgrind reads debug information for minutes
-        self.server = Valgrind(stripped, os.path.join(folder, "callgrind"), self.out, flags=flags).start()
+        self.server = Valgrind(stripped, os.path.join(folder, "callgrind"), self.out, each, flags=flags).start()
         self.dumps = 0
 
     def control(self, *arguments):
@@ -88,10 +89,12 @@ class Instructions:
     def keep(self, row, folder):
         with open(os.path.join(folder, row + ".txt"), "w") as f:
             subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=99.9", self.dump], stdout=f, stderr=subprocess.DEVNULL)
+        if self.each:
+            shutil.copy(self.dump, os.path.join(folder, row + ".callgrind"))
 
 
 class SystemCalls:
-    def __init__(self, binary, folder, flags):
+    def __init__(self, binary, folder, flags, _):
         self.server = Keelson(binary, os.path.join(folder, "strace"), flags=flags).start()
         self.out = os.path.join(folder, "strace.txt")
 
@@ -195,6 +198,7 @@ def main():
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--flags", default="")
     parser.add_argument("--no-syscalls", action="store_true")
+    parser.add_argument("--instructions", action="store_true")
     a = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are ended too
     needed = ["valgrind", "callgrind_control", "strip"] + ([] if a.no_syscalls else ["strace"])
@@ -204,7 +208,7 @@ def main():
     os.makedirs(a.folder)
     rows, lines = a.rows.split(","), {}
     for make in [Instructions] + ([] if a.no_syscalls else [SystemCalls]):
-        counter = make(a.keelson, os.path.abspath(a.folder), a.flags.split())
+        counter = make(a.keelson, os.path.abspath(a.folder), a.flags.split(), a.instructions)
         try:
             for row, counts in Bench(counter, a.load, a.clients).rows(rows, a.folder):
                 lines.setdefault(row, {}).update(counts)

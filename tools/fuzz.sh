@@ -10,10 +10,8 @@ while read -r binary; do
   name=$(basename "$binary")
   [[ $name == *$filter* ]] || continue
   found=$((found + 1))
-  folder=src/${binary#build/fuzz/src/}
-  folder=$(dirname "$folder")
   corpora=()
-  for corpus in "$folder"/*corpus*/; do [ -d "$corpus" ] && corpora+=("$corpus"); done
+  [ -d "$binary.corpus" ] && corpora=("$binary.corpus/") # a link that the build makes
   work=build/fuzz/corpus/$name
   mkdir -p "$work"
   limits=(-timeout=10)
@@ -24,6 +22,6 @@ while read -r binary; do
   echo "fuzz: $name for ${seconds}s"
   "$binary" -max_total_time="$seconds" -rss_limit_mb=2048 "${limits[@]}" -print_final_stats=0 -artifact_prefix="$work/crash-" "$work" "${corpora[@]}" \
     >"$work.log" 2>&1 || { tail -30 "$work.log"; echo "fuzz: $name failed; the input is in $work/"; bad=$((bad + 1)); }
-done < <(find build/fuzz/src -type f -executable -name '*_fuzz' 2>/dev/null | sort)
+done < <(find build/fuzz/src build/fuzz/tools -type f -executable -name '*_fuzz' 2>/dev/null | sort)
 echo "$((found - bad)) passed, $bad failed"
 [ "$found" -gt 0 ] && [ "$bad" -eq 0 ]

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Formatting, headers that compile alone, layering. usage: tools/lint.sh [format|headers|layers|includes|ratchet]...; all of them without
+# Formatting, headers that compile alone, layering. usage: tools/lint.sh [format|headers|layers|includes|ratchet|security_tests]...; all of them without
 # arguments.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 checks=("$@")
-[ ${#checks[@]} -eq 0 ] && checks=(format headers layers includes ratchet)
+[ ${#checks[@]} -eq 0 ] && checks=(format headers layers includes ratchet security_tests)
 problems=0
 
 check_format() {
@@ -18,6 +18,10 @@ check_format() {
 
 check_ratchet() {
   tools/ratchet.py || problems=1
+}
+
+check_security_tests() {
+  tools/security-tests.py || problems=1
 }
 
 # Per target and without transitivity, where layers.txt is per folder.

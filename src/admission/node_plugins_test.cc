@@ -1,4 +1,5 @@
-// NodeRestriction and OwnerReferencesPermissionEnforcement, with objects and permissions from tables.
+// NodeRestriction, mirror pods in ServiceAccount, and OwnerReferencesPermissionEnforcement, with objects and permissions
+// from tables.
 #include <gtest/gtest.h>
 
 #include "admission/permissions.h"
@@ -125,6 +126,50 @@ TEST(NodeRestriction, Rules) {
     EXPECT_EQ(testing::Refusal(async::RunNow(plugin->Admit(context, attributes))), c.message);
     context.user = request::User{.name = "system:node:n"};  // without the group it is not a node: not restricted
     EXPECT_EQ(testing::Refusal(async::RunNow(plugin->Admit(context, attributes))), "");
+  }
+}
+
+// A node could read any secret by a mirror pod that names it: every place that holds a secret's name is refused.
+TEST(ServiceAccount, MirrorPodsNameNoSecrets) {
+  testing::FakeReader reader;
+  const auto plugin = NewServiceAccount({.reader = &reader});
+  struct Row {
+    const char* spec;
+    const char* outcome;
+  };
+  constexpr const char* kSecrets = "a mirror pod may not reference secrets";
+  const Row rows[] = {
+      {R"({"containers":[{"name":"c"}]})", ""},
+      {R"({"serviceAccountName":"x"})", "a mirror pod may not reference service accounts"},
+      {R"({"imagePullSecrets":[{"name":"s"}]})", kSecrets},
+      {R"({"containers":[{"name":"c","env":[{"name":"e","valueFrom":{"secretKeyRef":{"name":"s"}}}]}]})", kSecrets},
+      {R"({"containers":[{"name":"c","envFrom":[{"secretRef":{"name":"s"}}]}]})", kSecrets},
+      {R"({"initContainers":[{"name":"c","envFrom":[{"secretRef":{"name":"s"}}]}]})", kSecrets},
+      {R"({"ephemeralContainers":[{"name":"c","envFrom":[{"secretRef":{"name":"s"}}]}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","secret":{"secretName":"s"}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","projected":{"sources":[{"secret":{"name":"s"}}]}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","csi":{"driver":"d","nodePublishSecretRef":{"name":"s"}}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","azureFile":{"secretName":"s"}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","cephfs":{"secretRef":{"name":"s"}}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","cinder":{"secretRef":{"name":"s"}}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","flexVolume":{"secretRef":{"name":"s"}}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","iscsi":{"secretRef":{"name":"s"}}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","rbd":{"secretRef":{"name":"s"}}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","scaleIO":{"secretRef":{"name":"s"}}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","storageos":{"secretRef":{"name":"s"}}}]})", kSecrets},
+      {R"({"volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"t"}}]}}]})",
+       "a mirror pod may not use ServiceAccountToken volume projections"},
+      {R"({"volumes":[{"name":"v","projected":{"sources":[{"configMap":{"name":"m"}}]}}]})", ""},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.spec);
+    request::Context context;
+    const std::string pod =
+        R"({"metadata":{"name":"p","namespace":"ns","annotations":{"kubernetes.io/config.mirror":"x"}},"spec":)" +
+        std::string(row.spec) + "}";
+    Attributes attributes = testing::AttributesOf(context.arena, Operation::kCreate, "", "pods", pod);
+    EXPECT_EQ(testing::Refusal(async::RunNow(plugin->Admit(context, attributes))), row.outcome);
+    EXPECT_EQ(testing::Refusal(async::RunNow(plugin->Validate(context, attributes))), row.outcome);
   }
 }
 

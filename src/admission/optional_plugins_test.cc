@@ -321,6 +321,45 @@ TEST(PodSecurity, ConfigurationDefaultsAndExemptions) {
             "exempt by runtimeClass");
 }
 
+// An image makes an update significant, an annotation does not: upstream has ignored seccomp annotations here since 1.27.
+TEST(PodSecurity, UpdatesAreEvaluatedWhenAnImageChanges) {
+  FakeReader reader;
+  reader.objects["namespaces//ns"] = Namespace(
+      R"("labels":{"pod-security.kubernetes.io/enforce":"baseline","pod-security.kubernetes.io/enforce-version":"v1.18"})");
+  const auto plugin = NewPodSecurity({.reader = &reader});
+  const auto pod = [](std::string_view annotation, std::string_view lists) {
+    return R"({"metadata":{"name":"p","namespace":"ns","annotations":{)" + std::string(annotation) +
+           R"(}},"spec":{"hostNetwork":true,)" + std::string(lists) + "}}";
+  };
+  constexpr std::string_view kUnconfined = R"("container.seccomp.security.alpha.kubernetes.io/c":"unconfined")";
+  constexpr std::string_view kBase = R"("containers":[{"name":"c","image":"a"}],"initContainers":[{"name":"i"}])";
+  struct Case {
+    const char* name;
+    std::string_view annotation;
+    std::string_view lists;
+    bool evaluated;
+  };
+  const Case cases[] = {
+      {"same", "", kBase, false},
+      {"seccomp annotation", kUnconfined, kBase, false},
+      {"image", "", R"("containers":[{"name":"c","image":"b"}],"initContainers":[{"name":"i"}])", true},
+      {"image and annotation", kUnconfined,
+       R"("containers":[{"name":"c","image":"b"}],"initContainers":[{"name":"i"}])", true},
+      {"image of an init container", "",
+       R"("containers":[{"name":"c","image":"a"}],"initContainers":[{"name":"i","image":"b"}])", true},
+      {"new ephemeral container", "",
+       R"("containers":[{"name":"c","image":"a"}],"initContainers":[{"name":"i"}],"ephemeralContainers":[{"name":"e"}])",
+       true},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    request::Context context;
+    Attributes attributes =
+        AttributesOf(context.arena, kUpdate, "", "pods", pod(c.annotation, c.lists), pod("", kBase));
+    EXPECT_EQ(Decide(*plugin, context, attributes).starts_with("violates PodSecurity"), c.evaluated);
+  }
+}
+
 TEST(PodSecurity, MetricsCountEvaluationsExemptionsAndErrors) {
   constexpr std::string_view kConfiguration =
       R"({"apiVersion":"pod-security.admission.config.k8s.io/v1","kind":"PodSecurityConfiguration",

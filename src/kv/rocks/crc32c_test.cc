@@ -54,6 +54,19 @@ TEST(CRC32CTest, CombinesTwoSums) {
   }
 }
 
+// Beyond what fits in memory: 2^(i+1) zeros are twice 2^i zeros.
+TEST(CRC32CTest, CombinesSumsOfAnyLength) {
+  const std::uint32_t first = ExtendCRC32C(0, "first");
+  std::uint32_t zeros = ExtendCRC32C(0, std::string_view("\0", 1));
+  for (int i = 0; i < 63; ++i) {
+    const std::size_t size = std::size_t{1} << i;
+    const std::uint32_t twice = CombineCRC32C(zeros, zeros, size);
+    EXPECT_EQ(CombineCRC32C(CombineCRC32C(first, zeros, size), zeros, size), CombineCRC32C(first, twice, 2 * size))
+        << i;
+    zeros = twice;
+  }
+}
+
 TEST(CRC32CTest, RocksDBCallsIt) {
   EXPECT_EQ(::rocksdb::crc32c::IsFastCrc32Supported(), "Supported by keelson");
   EXPECT_EQ(::rocksdb::crc32c::Extend(0, "123456789", 9), 0xe3069283U);
