@@ -193,14 +193,14 @@ void Simulation::CheckAll(const kv::RangeResponse& all) {
 }
 
 // The last fault of a run, since nothing can be promised behind it: for a while syncs do nothing, then the power fails.
-// The store must refuse to open or have a state that once was, and what was durable before must be there.
+// The store must refuse to open or have a state that once was. That state may be older than the last one that was
+// durable before: the removal of a log can reach the disk while the table that replaced it, whose sync lied, does not.
 void Simulation::EndOnALyingDisk() {
   if (model_.failed() || !server_) return;
   ++statistics_.lying_disks;
   cluster_.Say("syncs do nothing from now on");
   ending_ = true;
   cluster_.burst = true;
-  const auto durable = static_cast<kv::Revision>(model_.known());
   disk_.Lie();
   const Time until = world_.now() + world_.Between(seconds(1), seconds(60));
   RunUntil(until);
@@ -217,9 +217,6 @@ void Simulation::EndOnALyingDisk() {
     ++statistics_.lies_refused;
     return;
   }
-  if (all->revision < durable)
-    model_.Fail(
-        fmt::format("revision {} was durable before the disk lied, the store is at {}", durable, all->revision));
   CheckAll(*all);
 }
 
