@@ -62,7 +62,7 @@ TEST_F(ResourceCodecTest, CBORIsReadWhereJSONIsWritten) {
   EXPECT_TRUE(codec->Normalize(kShip)->empty());
 }
 
-// What is told from the object before it is encoded is what decoding the bytes would have told.
+// Completeness known before encoding equals completeness found by decoding the encoded bytes.
 TEST_F(ResourceCodecTest, CompleteObjectsAreKnownBeforeTheyAreEncoded) {
   struct Case {
     const char* name;

@@ -166,7 +166,7 @@ TEST_F(PackedTest, AnnotationWithTheWholeSpecTakesNextToNothing) {
   EXPECT_EQ(attributes->name, "ships.example.com");
 }
 
-// Whatever a definition looks like, its bytes come back.
+// Packed definitions of any shape unpack to the same bytes.
 TEST_F(PackedTest, OddPlacesOfSpecAndStatus) {
   const std::string words = Noise(9000);
   const std::string cases[] = {

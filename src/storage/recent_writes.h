@@ -1,4 +1,4 @@
-// What this process has just written, and the objects made of it. A write is seen twice: by the request, which answers
+// Recent writes of this process, and the objects made of them. A write is seen twice: by the request, which answers
 // with the object, and by the watch cache, which gets the bytes from the store a moment before or after. The first of
 // the two decodes, completes and makes the object; the second takes it. Bytes are recognised by their address, which
 // cannot be another value's while it is held here. Thread safety: all members from any thread.
