@@ -19,7 +19,7 @@ std::string IdentityOf(const std::string& path) {
 
 }  // namespace
 
-void FollowedFiles::Add(std::string path, std::string text, std::function<bool(const std::string& text)> take) {
+void FollowedFiles::Add(std::string path, std::string text, Take take) {
   std::string identity = IdentityOf(path);
   files_.push_back({std::move(path), std::move(text), std::move(take), std::move(identity)});
 }
@@ -36,8 +36,9 @@ void FollowedFiles::Look() {
       file.failed = false;
       continue;
     }
-    if (read.ok() && file.take(*read)) {
-      file.text = *std::move(read);
+    const Taken taken = read.ok() ? file.take(*read) : Taken::kRetry;
+    if (taken != Taken::kRetry) file.text = *read;
+    if (taken == Taken::kLoaded) {
       file.failed = false;
       log::Info("Loaded a changed file", "path", file.path);
       continue;
@@ -46,6 +47,7 @@ void FollowedFiles::Look() {
       log::Error("Could not load a changed file; what was loaded before stays in force", "path", file.path, "err",
                  read.ok() ? std::string("it holds nothing usable") : read.error().message());
     }
+    if (taken == Taken::kRefused) file.failed = false;
   }
 }
 

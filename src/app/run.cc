@@ -286,7 +286,9 @@ Outcome<void, Error> ServerProcess::MakeAuthorizers() {
                                                                  .time_zones = &time_zones_}));
   if (const std::string& file = options_.authorization.authorization_configuration_file; !file.empty()) {
     KS_TRY(std::string text, ReadSmallFile(file));
-    followed_.Add(file, std::move(text), [this](const std::string& next) { return authorizers_->Reload(next); });
+    followed_.Add(file, std::move(text), [this](const std::string& next) {
+      return authorizers_->Reload(next) ? Taken::kLoaded : Taken::kRefused;  // counted once, as upstream
+    });
   }
   chain_config_.authorizer = authorizers_->authorizer();
   chain_config_.rules = authorizers_->authorizer();
