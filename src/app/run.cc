@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <thread>
@@ -576,7 +577,11 @@ void ServerProcess::ServeUntilSignalled() {
   signals_.ExitOnNext();
   log::Info("Shutting down");
   NotifySystemd("STOPPING=1");
-  serving_->Shutdown();
+  if (serving_->Shutdown() == server::Serving::Ended::kRequestsLeft) {
+    // Go ends such a process with its goroutines running. The store is closed as by a crash, which loses nothing.
+    if (auditor_) auditor_->Shutdown();
+    std::_Exit(0);
+  }
   Stop();
 }
 
