@@ -715,6 +715,17 @@ std::string ValidateManagedFields(const Value& entries) {
   return decoded.ok() ? std::string() : decoded.error();
 }
 
+namespace {
+
+// fieldsV1 is raw JSON as the field manager writes it, and a map in a custom resource that was read from the store.
+bool SameFields(Arena& arena, const Value& a, const Value& b) {
+  if (a.is_raw() == b.is_raw()) return a == b;
+  const auto read = object::ParseJSON(arena, a.is_raw() ? a.as_raw() : b.as_raw());
+  return read && *read == (a.is_raw() ? b : a);
+}
+
+}  // namespace
+
 void RevertUnchangedTimes(Arena& arena, Value now, const Value& old) {
   const Value entries = now.Get("metadata", "managedFields");
   const Value before = old.Get("metadata", "managedFields");
@@ -724,9 +735,10 @@ void RevertUnchangedTimes(Arena& arena, Value now, const Value& old) {
     const Value a = entries[i];
     const Value b = before[i];
     times_changed |= !(a["time"] == b["time"]);
-    for (const char* part : {"manager", "operation", "apiVersion", "fieldsType", "fieldsV1", "subresource"}) {
+    for (const char* part : {"manager", "operation", "apiVersion", "fieldsType", "subresource"}) {
       if (!(a[part] == b[part])) return;
     }
+    if (!SameFields(arena, a["fieldsV1"], b["fieldsV1"])) return;
   }
   if (!times_changed) return;
   const Value x = WithoutManagedFields(arena, now);

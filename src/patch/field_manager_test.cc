@@ -585,6 +585,22 @@ TEST_F(FieldManagerTest, ChangedTimesAloneAreReverted) {
   EXPECT_EQ(changed.Get("metadata", "managedFields")[std::size_t{0}]["time"].as_string(), "t2");
 }
 
+// An apply to a custom resource: the manager writes raw JSON, the stored object was read as a map.
+TEST_F(FieldManagerTest, ChangedTimesAreRevertedBesideRawFields) {
+  const Value old = Json(
+      R"({"metadata":{"managedFields":[{"manager":"m","operation":"Apply","time":"t1","fieldsV1":{"f:spec":{"f:a":{}}}}]},"spec":{"a":1}})");
+  for (const char* const fields : {R"({"f:spec":{"f:a":{}}})", R"({"f:spec":{"f:b":{}}})"}) {
+    SCOPED_TRACE(fields);
+    const Value now =
+        Json(R"({"metadata":{"managedFields":[{"manager":"m","operation":"Apply","time":"t2"}]},"spec":{"a":1}})");
+    Value entry = now.Get("metadata", "managedFields")[std::size_t{0}];
+    entry.Set(arena_, "fieldsV1", Value::Raw(fields));
+    RevertUnchangedTimes(arena_, now, old);
+    const bool same = std::string_view(fields).contains("f:a");
+    EXPECT_EQ(now.Get("metadata", "managedFields")[std::size_t{0}]["time"].as_string(), same ? "t1" : "t2");
+  }
+}
+
 TEST_F(FieldManagerTest, ManagedFieldsErrors) {
   EXPECT_EQ(ValidateManagedFields(Json(R"([{"operation":"X"}])")), "operation must be `Apply` or `Update`");
   EXPECT_EQ(ValidateManagedFields(Json(R"([{"operation":"Apply"}])")), "apiVersion must not be empty");
