@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "base/strings.h"
+#include "object/json_scan.h"
 #include "object/json_text.h"
 
 namespace keelson::object {
@@ -102,10 +103,7 @@ class Parser {
   bool ParseString(std::string_view& out) {
     if (!Take('"')) return false;
     // Most strings need no unescaping: copy them in one piece.
-    std::size_t plain = 0;
-    while (plain < rest_.size() && rest_[plain] != '"' && rest_[plain] != '\\' &&
-           static_cast<std::uint8_t>(rest_[plain]) >= 0x20)
-      ++plain;
+    const std::size_t plain = FindStringSpecial(rest_, 0);
     if (plain < rest_.size() && rest_[plain] == '"' && base::IsValidUTF8(rest_.substr(0, plain))) {
       out = arena_.Copy(rest_.substr(0, plain));
       rest_.remove_prefix(plain + 1);

@@ -1,5 +1,7 @@
 #include "object/json_reader.h"
 
+#include "object/json_scan.h"
+
 namespace keelson::object {
 
 bool JSONReader::Fail() {
@@ -38,15 +40,11 @@ bool JSONReader::EnterList() {
 
 bool JSONReader::SkipString() {
   // REQUIRES: text_[at_] is the opening quote.
-  for (std::size_t i = at_ + 1; i < text_.size(); ++i) {
-    if (text_[i] == '\\') {
-      ++i;
-    } else if (text_[i] == '"') {
-      at_ = i + 1;
-      return true;
-    }
-  }
-  return Fail();
+  std::size_t i = FindStringEnd(text_, at_ + 1);
+  while (i < text_.size() && text_[i] == '\\') i = FindStringEnd(text_, i + 2);
+  if (i >= text_.size()) return Fail();
+  at_ = i + 1;
+  return true;
 }
 
 bool JSONReader::NextMember(std::string_view& key) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "object/json_scan.h"
+
 namespace keelson::storage {
 namespace {
 
@@ -25,7 +27,8 @@ class Skipper {
   bool String(std::string_view& out) {
     if (!Take('"')) return false;
     const std::size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+    at_ = object::FindStringEnd(text_, begin);
+    while (at_ < text_.size() && text_[at_] == '\\') at_ = object::FindStringEnd(text_, at_ + 2);
     if (at_ >= text_.size()) return false;
     out = text_.substr(begin, at_ - begin);
     ++at_;
