@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
+#include "object/json_scan.h"
+
 namespace keelson::object {
 namespace {
 
@@ -73,6 +78,30 @@ TEST(JSONText, Parses) {
     EXPECT_FALSE(ParseJSON(arena, text).has_value()) << text;
   }
   EXPECT_FALSE(ParseJSON(arena, std::string(5000, '[')).has_value());
+}
+
+TEST(JSONScan, FindsTheFirstSpecialByteAtEveryPlace) {
+  for (const char special :
+       {'"', '\\', '\n', '\0', '\x1f', ' ', '!', '#', '[', ']', '\x7f', '\x80', '\xa2', '\xdc', '\xff'}) {
+    const bool ends = special == '"' || special == '\\';
+    const bool control = static_cast<unsigned char>(special) < 0x20;
+    for (std::size_t place = 0; place < 20; ++place) {
+      for (std::size_t size = place + 1; size < 26; ++size) {
+        std::string text(size, 'x');
+        text[place] = special;
+        if (place + 1 < size) text[place + 1] = '"';  // Found where `special` is nothing to stop at.
+        const std::size_t next = std::min(place + 1, size);
+        for (std::size_t from = 0; from <= place; ++from) {
+          EXPECT_EQ(FindStringEnd(text, from), ends ? place : next)
+              << int{special} << " at " << place << " of " << size;
+          EXPECT_EQ(FindStringSpecial(text, from), ends || control ? place : next)
+              << int{special} << " at " << place << " of " << size;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(FindStringEnd("abc", 3), 3U);
+  EXPECT_GE(FindStringEnd("abc", 4), 3U);
 }
 
 }  // namespace
