@@ -740,9 +740,6 @@ void RevertUnchangedTimes(Arena& arena, Value now, const Value& old) {
     }
   }
   if (!times_changed) return;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (!SameFields(arena, entries[i]["fieldsV1"], before[i]["fieldsV1"])) return;
-  }
   const Value x = WithoutManagedFields(arena, now);
   const Value y = WithoutManagedFields(arena, old);
   // The resourceVersion of the request need not be there.
@@ -758,6 +755,9 @@ void RevertUnchangedTimes(Arena& arena, Value now, const Value& old) {
     });
   };
   if (!same_metadata(x["metadata"], y["metadata"]) || !same_metadata(y["metadata"], x["metadata"])) return;
+  for (std::size_t i = 0; i < entries.size(); ++i) {  // Last: text is parsed for it.
+    if (!SameFields(arena, entries[i]["fieldsV1"], before[i]["fieldsV1"])) return;
+  }
   now["metadata"].Set(arena, "managedFields", before);
 }
 
