@@ -1,5 +1,5 @@
-// Finding the end of a JSON string eight bytes at a time, in text of any length. codec/scan.h does the same sixteen at a
-// time in buffers with padding. For JSON readers only.
+// Finding the end of a JSON string eight bytes at a time and the end of an object or list 64 bytes at a time, in text of
+// any length. codec/scan.h has similar loops for buffers with padding. For JSON readers only.
 #pragma once
 
 #include <bit>
@@ -44,5 +44,9 @@ std::size_t FindInString(std::string_view text, std::size_t from) {
 inline std::size_t FindStringEnd(std::string_view text, std::size_t from) { return FindInString<0>(text, from); }
 // The same, or a control character, which a string must not have.
 inline std::size_t FindStringSpecial(std::string_view text, std::size_t from) { return FindInString<0x20>(text, from); }
+
+// Position behind the object or list that begins at `at`; npos if it does not end, or has more than `depth_max` levels.
+// Brackets are counted, whatever is between them. REQUIRES: text[at] is '{' or '['.
+std::size_t FindContainerEnd(std::string_view text, std::size_t at, int depth_max);
 
 }  // namespace keelson::object

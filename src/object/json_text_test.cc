@@ -104,5 +104,55 @@ TEST(JSONScan, FindsTheFirstSpecialByteAtEveryPlace) {
   EXPECT_GE(FindStringEnd("abc", 4), 3U);
 }
 
+// Byte by byte, as FindContainerEnd() says.
+std::size_t SlowContainerEnd(std::string_view text, int depth_max) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    } else if (c == '{' || c == '[') {
+      if (++depth > depth_max) return std::string_view::npos;
+    } else if (c == '}' || c == ']') {
+      if (--depth == 0) return i + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+TEST(JSONScan, FindsTheEndOfContainers) {
+  // Pieces make up strings with escapes and brackets at all places of a block of 64 bytes.
+  constexpr std::string_view kPieces[] = {"{",
+                                          "}",
+                                          "[",
+                                          "]",
+                                          ",",
+                                          ":",
+                                          "12",
+                                          " ",
+                                          "\"a\"",
+                                          R"("\"")",
+                                          R"("\\")",
+                                          R"("\\\"")",
+                                          "\"{\"",
+                                          "{}",
+                                          R"("]}[{")",
+                                          R"("\u007b")",
+                                          "\"\xc3\xa9\"",
+                                          "\"01234567890123456789\""};
+  for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+    std::uint64_t state = seed * 0x9e3779b97f4a7c15;
+    const auto next = [&state](std::uint64_t below) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      return (state >> 33) % below;
+    };
+    std::string text(next(2) == 0 ? "{" : "[");
+    for (std::uint64_t pieces = next(60); pieces > 0; --pieces) text += kPieces[next(std::size(kPieces))];
+    if (next(2) == 0) text += "]]]]]]]]]]]]]]]]]]]]]]";
+    const int depth_max = next(4) == 0 ? 6 : 1000;
+    ASSERT_EQ(FindContainerEnd(text, 0, depth_max), SlowContainerEnd(text, depth_max)) << seed << ": " << text;
+  }
+}
+
 }  // namespace
 }  // namespace keelson::object
