@@ -110,22 +110,17 @@ class Parser {
       return true;
     }
     std::string text;
-    while (!rest_.empty()) {
-      const char c = rest_[0];
-      if (c == '"') {
-        rest_.remove_prefix(1);
-        out = arena_.Copy(base::ToValidUTF8(text));
+    for (;;) {
+      const std::size_t size = FindStringSpecial(rest_, 0);
+      text += rest_.substr(0, size);
+      rest_.remove_prefix(size);
+      if (Take('"')) {
+        if (!base::IsValidUTF8(text)) text = base::ToValidUTF8(text);
+        out = arena_.Copy(text);
         return true;
       }
-      if (static_cast<std::uint8_t>(c) < 0x20) return false;
-      rest_.remove_prefix(1);
-      if (c != '\\') {
-        text += c;
-      } else if (!ParseEscape(text)) {
-        return false;
-      }
+      if (!Take('\\') || !ParseEscape(text)) return false;
     }
-    return false;
   }
 
   bool ParseEscape(std::string& text) {
