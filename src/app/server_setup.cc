@@ -242,7 +242,7 @@ Outcome<void, Error> PublishFollowedCAs(const AuthenticationOptions& options, co
     KS_TRY(std::string pem, ReadSmallFile(file));
     followed.Add(file, std::move(pem), [&presence, set](const std::string& text) {
       (presence.*set)(text);
-      return true;
+      return Taken::kLoaded;
     });
     return {};
   };

@@ -64,8 +64,10 @@ class Serving {
   bool Ready() const { return health_.Ready(); }
   // Runs when the shutdown begins, while requests are still served; before Start(). It may block.
   void AddPreShutdownHook(std::string name, std::function<void()> run);
-  // Drains and closes, as the flags say; returns when everything has ended or the request timeout is over.
-  void Shutdown();
+  // Drains and closes, as the flags say. kRequestsLeft: handlers are still running after the request timeout and a
+  // grace period. They use everything that was passed in here: the caller ends the process and destroys nothing.
+  enum class Ended : std::uint8_t { kAll, kRequestsLeft };
+  [[nodiscard]] Ended Shutdown();
 
  private:
   struct Hook;
@@ -74,7 +76,7 @@ class Serving {
     std::function<void()> run;
   };
   std::future<bool> StopServing(std::chrono::nanoseconds timeout);
-  void Drain();
+  void Drain(const std::future<void>& drained);
   void StartDebugSocket();
   void StartWatchdog();
   static constexpr std::size_t kLargeBodyThreads = 2;
