@@ -715,6 +715,17 @@ std::string ValidateManagedFields(const Value& entries) {
   return decoded.ok() ? std::string() : decoded.error();
 }
 
+namespace {
+
+// fieldsV1 of two entries. The field manager writes text; a custom resource that was read from storage has a map.
+bool SameFields(Arena& arena, const Value& a, const Value& b) {
+  if (a.is_raw() == b.is_raw()) return a == b;
+  const auto parsed = object::ParseJSON(arena, a.is_raw() ? a.as_raw() : b.as_raw());
+  return parsed && *parsed == (a.is_raw() ? b : a);
+}
+
+}  // namespace
+
 void RevertUnchangedTimes(Arena& arena, Value now, const Value& old) {
   const Value entries = now.Get("metadata", "managedFields");
   const Value before = old.Get("metadata", "managedFields");
@@ -724,7 +735,7 @@ void RevertUnchangedTimes(Arena& arena, Value now, const Value& old) {
     const Value a = entries[i];
     const Value b = before[i];
     times_changed |= !(a["time"] == b["time"]);
-    for (const char* part : {"manager", "operation", "apiVersion", "fieldsType", "fieldsV1", "subresource"}) {
+    for (const char* part : {"manager", "operation", "apiVersion", "fieldsType", "subresource"}) {
       if (!(a[part] == b[part])) return;
     }
   }
@@ -744,6 +755,9 @@ void RevertUnchangedTimes(Arena& arena, Value now, const Value& old) {
     });
   };
   if (!same_metadata(x["metadata"], y["metadata"]) || !same_metadata(y["metadata"], x["metadata"])) return;
+  for (std::size_t i = 0; i < entries.size(); ++i) {  // Last: text is parsed for it.
+    if (!SameFields(arena, entries[i]["fieldsV1"], before[i]["fieldsV1"])) return;
+  }
   now["metadata"].Set(arena, "managedFields", before);
 }
 
