@@ -130,17 +130,24 @@ def etcd_flags(folder):
 
 
 def etcd_awaited(binary, folder):
-    """While etcd does not answer, the reason is logged and a signal ends the server."""
-    log = open(folder + "/log", "w+")
-    process = subprocess.Popen([binary, "--etcd-servers=http://127.0.0.1:%d" % free_port(), "--secure-port=%d" % free_port()] + etcd_flags(folder),
-                               stderr=log, stdin=subprocess.DEVNULL)
-    try:
-        eventually(lambda: "Waiting for etcd" in open(log.name).read(), "nothing is told")
-        process.terminate()
-        expect(process.wait(15) == 0, "exit code %s" % process.returncode)
-    finally:
-        process.kill()
-    expect("connection refused" in open(log.name).read(), open(log.name).read())
+    """While etcd does not answer, the cause is logged and a signal ends the server. A silent etcd is not blamed on TLS."""
+    with socket.socket() as silent:  # accepts connections (backlog) and never answers
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(64)
+        address = "://127.0.0.1:%d" % silent.getsockname()[1]
+        for url, cause in (("http://127.0.0.1:%d" % free_port(), "connection refused: nothing listens there"),
+                           ("http" + address, "it accepts the connection and does not answer"),
+                           ("https" + address, "TLS: no answer to the handshake")):
+            with open(folder + "/log", "w") as log:
+                process = subprocess.Popen([binary, "--etcd-servers=" + url, "--secure-port=%d" % free_port()] + etcd_flags(folder), stderr=log, stdin=subprocess.DEVNULL)
+            try:
+                eventually(lambda: cause in open(log.name).read(), "%s: %r is not logged" % (url, cause), 18)
+                process.terminate()
+                expect(process.wait(15) == 0, "exit code %s" % process.returncode)
+            finally:
+                process.kill()
+            text = open(log.name).read()
+            expect("Waiting for etcd" in text and ("TLS" in text) == ("TLS" in cause), "%s: %s" % (url, text))
 
 
 def etcd_not_needed_to_find_mistakes(binary, folder):
