@@ -1,7 +1,7 @@
 # The front door. `make run` and `make test` do all set-up on a fresh Debian 12 machine.
 #   make run ARGS="--secure-port=7443"      make test      make fuzz SECONDS=30 ONLY=selector      make bench FAST=1      make bench ONLY=codec
 .DEFAULT_GOAL := build
-.PHONY: setup configure build run test package package-test bench beside lint format asan tsan fuzz soak conformance interop envtest reference cmd clients sequences simulate nightly profile projects clean
+.PHONY: setup configure build run test package package-test bench beside lint format train asan tsan fuzz soak conformance interop envtest reference cmd clients sequences simulate nightly profile projects clean
 
 ARGS ?=
 ONLY ?=
@@ -49,6 +49,10 @@ bench: configure
 # Our microbenchmarks beside Kubernetes' own Go code: ONLY="codec", "apply", "validation", "cel" or "call".
 beside: configure
 	@tools/beside.sh $(ONLY)
+
+# The counts that the build optimizes with (cmake/profile.cmake), made anew.
+train: setup
+	@tools/train.sh
 
 fuzz: setup
 	@cmake --preset fuzz

@@ -398,7 +398,7 @@ void FieldManager::Update(Arena& arena, const Value& live, Value now, std::strin
                           Conversions* conversions) const {
   const Call call{arena, conversions};
   ManagedFields managed;
-  const KnownVersion known = this->known();
+  KnownVersion known = this->known();
   const auto decode = [&](const Value& entries) {
     auto decoded = DecodeManagedFields(arena, entries, &known);
     return decoded.ok() ? *std::move(decoded) : ManagedFields();
@@ -572,7 +572,7 @@ Result<Value> FieldManager::Apply(Arena& arena, const Value& live, const Value& 
                                   bool force, std::string_view time, bool* unchanged, Conversions* conversions) const {
   const Call call{arena, conversions};
   const meta::GroupVersionKind kind = KindOf(config);
-  const KnownVersion known = this->known();
+  KnownVersion known = this->known();
   auto decoded = DecodeManagedFields(arena, live.Get("metadata", "managedFields"), &known);
   if (!decoded.ok()) return meta::NewPlainError("failed to decode managed fields: " + decoded.error());
   ManagedFields managed = *std::move(decoded);

@@ -284,6 +284,25 @@ TEST_F(FieldManagerTest, UpdateManagersAreCapped) {
   EXPECT_EQ(entries[std::size_t{1}]["manager"].as_string(), "m4");
 }
 
+// Texts of other objects take the slots of the cache of known texts: the folded set still has its names.
+TEST_F(FieldManagerTest, FoldedSetsOutliveTheCacheOfKnownTexts) {
+  const FieldManager manager = For("v1", "ConfigMap");
+  for (int round = 0; round < 100; ++round) {
+    const auto key = [&](int i) { return "k" + std::to_string(100 * round + i); };
+    Value live = Create(manager, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"0"}})");
+    for (int i = 10; i < 22; ++i) {
+      Value now = live.Clone(arena_);
+      now["data"].Set(arena_, arena_.Copy(key(i)), "1");
+      manager.Update(arena_, live, now, arena_.Copy("m" + std::to_string(i)),
+                     arena_.Copy("2026-01-01T00:00:" + std::to_string(i) + "Z"));
+      live = now;
+    }
+    std::string want = R"({"f:data":{".":{},"f:k":{})";
+    for (int i = 10; i < 13; ++i) want += ",\"f:" + key(i) + "\":{}";
+    ASSERT_EQ(live.Get("metadata", "managedFields")[std::size_t{0}]["fieldsV1"].as_raw(), want + "}}") << round;
+  }
+}
+
 // A request may carry as many entries as fit into its body: folding them must not take the square of that.
 TEST_F(FieldManagerTest, ManyManagersAreFoldedCheaply) {
   constexpr int kManagers = 20000;

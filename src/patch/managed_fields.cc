@@ -57,14 +57,21 @@ std::string ManagedEntry::Describe() const {
   return out;
 }
 
+const KnownFields* KnownVersion::Find(std::string_view api_version, std::string_view text) {
+  if (api_version != api_version_) return nullptr;
+  auto found = cache_.Find(text);
+  if (!found) return nullptr;
+  return held_.emplace_back(std::move(found)).get();
+}
+
 namespace {
 
 // False for what is not a FieldsV1.
-bool ReadSet(Arena& arena, const Value& fields, const KnownVersion* known, ManagedEntry& entry) {
+bool ReadSet(Arena& arena, const Value& fields, KnownVersion* known, ManagedEntry& entry) {
   if (fields.is_null()) return true;
   entry.text = fields.is_raw() ? fields.as_raw() : arena.Copy(object::ToJSON(fields));
-  if (known != nullptr && known->api_version == entry.api_version) entry.known = known->cache.Find(entry.text);
-  if (entry.known) {
+  if (known != nullptr) entry.known = known->Find(entry.api_version, entry.text);
+  if (entry.known != nullptr) {
     entry.set = entry.known->set;
     return true;
   }
@@ -77,7 +84,7 @@ constexpr std::size_t kWalkedEntriesMax = 16;  // Among so many a manager is loo
 
 }  // namespace
 
-Outcome<ManagedFields, std::string> DecodeManagedFields(Arena& arena, const Value& list, const KnownVersion* known) {
+Outcome<ManagedFields, std::string> DecodeManagedFields(Arena& arena, const Value& list, KnownVersion* known) {
   ManagedFields entries;
   base::StringMap<std::size_t> places;
   const bool indexed = list.size() > kWalkedEntriesMax;

@@ -23,8 +23,8 @@ struct ManagedEntry {
   std::string_view subresource;
   std::string_view time;  // RFC 3339 in UTC, to the second; "" for none
   FieldSet set;
-  std::string_view text;                     // FieldsV1 as it was read
-  std::shared_ptr<const KnownFields> known;  // what is known of `text`; null: nothing
+  std::string_view text;               // FieldsV1 as it was read
+  const KnownFields* known = nullptr;  // what is known of `text`, held by the KnownVersion; null: nothing
 
   // `set` is what was read, already reconciled with the schema.
   bool reconciled() const { return known != nullptr && set.IsSame(known->set); }
@@ -42,14 +42,24 @@ struct ManagedEntry {
 
 using ManagedFields = std::vector<ManagedEntry>;
 
-// Field sets of one version's entries that are decoded already.
-struct KnownVersion {
-  std::string_view api_version;
-  const KnownFieldsCache& cache;
+// Field sets of one version's entries that are decoded already. Holds those that were found, whatever the cache does
+// meanwhile: sets of other entries come to share their nodes. Outlives the entries of one call.
+class KnownVersion {
+ public:
+  KnownVersion(std::string_view api_version, const KnownFieldsCache& cache)
+      : api_version_(api_version), cache_(cache) {}
+
+  // Null: nothing is known of the text, or it is of another version.
+  const KnownFields* Find(std::string_view api_version, std::string_view text);
+
+ private:
+  std::string_view api_version_;
+  const KnownFieldsCache& cache_;
+  std::vector<std::shared_ptr<const KnownFields>> held_;
 };
 // The error says what is wrong, in upstream's words; one bad entry spoils the list.
 Outcome<ManagedFields, std::string> DecodeManagedFields(base::Arena& arena, const Value& entries,
-                                                        const KnownVersion* known = nullptr);
+                                                        KnownVersion* known = nullptr);
 // A list in the stored order: operation, time, manager, version, subresource. Null for none.
 Value EncodeManagedFields(base::Arena& arena, ManagedFields entries);
 // A list of one entry, whose FieldsV1 is `fields`; its `set` is not looked at.
