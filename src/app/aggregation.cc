@@ -69,11 +69,11 @@ Outcome<std::unique_ptr<Aggregation>, Error> Aggregation::New(const ExtraOptions
                          key_file = options.proxy_client_key_file](const std::string&) {
       auto new_certificate = ReadSmallFile(cert_file);
       auto new_key = ReadSmallFile(key_file);
-      if (!new_certificate.ok() || !new_key.ok()) return false;
+      if (!new_certificate.ok() || !new_key.ok()) return Taken::kRetry;
       if (!net::TLSClientContext::New({.client_cert_pem = *new_certificate, .client_key_pem = *new_key}).ok())
-        return false;
+        return Taken::kRetry;
       aggregator->SetClientCertificate(*new_certificate, *new_key);
-      return true;
+      return Taken::kLoaded;
     };
     followed.Add(options.proxy_client_cert_file, std::move(certificate), reload);
     followed.Add(options.proxy_client_key_file, std::move(key), reload);

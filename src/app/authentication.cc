@@ -72,7 +72,7 @@ Outcome<void, Error> FollowCA(const std::string& file, std::string_view purpose,
   files.Add(file, pem, [bundles, which, load, file](const std::string& text) {
     const std::string problem = bundles->Replace(which, text, load);
     if (!problem.empty()) log::Error("Changed CA file is not usable", "path", file, "err", problem);
-    return problem.empty();
+    return problem.empty() ? Taken::kLoaded : Taken::kRetry;
   });
   return {};
 }
@@ -234,14 +234,14 @@ Awaitable<void> ReplaceWhenHealthy(std::shared_ptr<JWTFactory> factory, std::sha
   log::Info("Changed authentication configuration is in force");
 }
 
-// Takes a changed --authentication-config; false when it cannot be used.
-bool TakeConfiguration(const std::string& text, const std::optional<auth::AnonymousConfig>& anonymous,
-                       const std::shared_ptr<JWTFactory>& factory,
-                       const std::shared_ptr<auth::JWTAuthenticators>& target, const Generation& generation) {
+// Takes a changed --authentication-config. An invalid one is counted once, as upstream.
+Taken TakeConfiguration(const std::string& text, const std::optional<auth::AnonymousConfig>& anonymous,
+                        const std::shared_ptr<JWTFactory>& factory,
+                        const std::shared_ptr<auth::JWTAuthenticators>& target, const Generation& generation) {
   const auto refuse = [&factory](const std::string& problem) {
     log::Error("Changed authentication configuration is not usable", "err", problem);
     factory->metrics().Reloaded(nullptr);
-    return false;
+    return Taken::kRefused;
   };
   auto config = ParseAndValidate(text);
   if (!config.ok()) return refuse(config.error());
@@ -251,7 +251,7 @@ bool TakeConfiguration(const std::string& text, const std::optional<auth::Anonym
   const std::uint64_t mine = ++*generation;
   asio::co_spawn(factory->io().Next(), ReplaceWhenHealthy(factory, target, *std::move(set), text, generation, mine),
                  asio::detached);
-  return true;
+  return Taken::kLoaded;
 }
 
 Outcome<std::shared_ptr<auth::TokenAuthenticator>, Error> MakeJWTAuthenticators(

@@ -67,7 +67,7 @@ Outcome<std::unique_ptr<controllers::EmbeddedControllers>, Error> MakeController
   }
   followed.Add(file, std::move(root_ca), [running = made.get()](const std::string& text) {
     running->SetRootCA(text);
-    return true;
+    return Taken::kLoaded;
   });
   return made;
 }

@@ -48,6 +48,13 @@ std::string Parent(const std::string& path) {
 
 bool FileExists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
+std::string FileIdentity(const std::string& path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0) return "absent";
+  return std::to_string(info.st_size) + "/" + std::to_string(info.st_mtim.tv_sec) + "." +
+         std::to_string(info.st_mtim.tv_nsec) + "/" + std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
+}
+
 Outcome<std::string, Error> ReadSmallFile(const std::string& path) {
   auto text = base::ReadFile(path);
   if (!text.ok()) return Error(text.error());

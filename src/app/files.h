@@ -13,6 +13,8 @@ namespace keelson::app {
 
 Outcome<std::string, Error> ReadSmallFile(const std::string& path);  // at most base::kReadFileMax
 bool FileExists(const std::string& path);
+// Differs when the file was changed or replaced (size, time, inode); "absent" without one.
+std::string FileIdentity(const std::string& path);
 
 // Whether some certificate is in both PEM files. Files that cannot be read have none.
 bool CertificatesOverlap(const std::string& one, const std::string& other);

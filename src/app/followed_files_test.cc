@@ -17,9 +17,9 @@ class FollowedFilesTest : public ::testing::Test {
     path_ = ::testing::TempDir() + "followed-" + std::to_string(getpid());
     Write("one");
     files_.Add(path_, "one", [this](const std::string& text) {
-      if (text == "bad") return false;
+      if (text == "bad") return Taken::kRetry;
       taken_.push_back(text);
-      return true;
+      return text == "invalid" ? Taken::kRefused : Taken::kLoaded;
     });
   }
   ~FollowedFilesTest() override { std::remove(path_.c_str()); }
@@ -51,6 +51,15 @@ TEST_F(FollowedFilesTest, UnusableTextKeepsTheOldOne) {
   Write("three");
   files_.Look();
   EXPECT_EQ(taken_, std::vector<std::string>{"three"});
+}
+
+TEST_F(FollowedFilesTest, RefusedTextIsOfferedOnce) {
+  Write("invalid");
+  for (int i = 0; i < 3; ++i) files_.Look();
+  EXPECT_EQ(taken_, std::vector<std::string>{"invalid"});
+  Write("one");  // in force already; loaded again, as upstream does
+  for (int i = 0; i < 3; ++i) files_.Look();
+  EXPECT_EQ(taken_, (std::vector<std::string>{"invalid", "one"}));
 }
 
 // A change that keeps size, time and inode is found all the same, later.

@@ -145,9 +145,9 @@ Outcome<void, Error> Peers::MakeProxy(const ExtraOptions& options, const Parts& 
   proxy_->SetTLS(std::move(tls));
   const auto reload = [proxy = proxy_.get(), files](const std::string&) {
     auto renewed = LoadTLS(files);
-    if (!renewed.ok()) return false;
+    if (!renewed.ok()) return Taken::kRetry;
     proxy->SetTLS(*std::move(renewed));
-    return true;
+    return Taken::kLoaded;
   };
   for (const std::string& path : {files.ca, files.certificate, files.key}) {
     KS_TRY(std::string text, ReadSmallFile(path));

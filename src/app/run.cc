@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <thread>
@@ -286,7 +287,9 @@ Outcome<void, Error> ServerProcess::MakeAuthorizers() {
                                                                  .time_zones = &time_zones_}));
   if (const std::string& file = options_.authorization.authorization_configuration_file; !file.empty()) {
     KS_TRY(std::string text, ReadSmallFile(file));
-    followed_.Add(file, std::move(text), [this](const std::string& next) { return authorizers_->Reload(next); });
+    followed_.Add(file, std::move(text), [this](const std::string& next) {
+      return authorizers_->Reload(next) ? Taken::kLoaded : Taken::kRefused;  // counted once, as upstream
+    });
   }
   chain_config_.authorizer = authorizers_->authorizer();
   chain_config_.rules = authorizers_->authorizer();
@@ -574,7 +577,11 @@ void ServerProcess::ServeUntilSignalled() {
   signals_.ExitOnNext();
   log::Info("Shutting down");
   NotifySystemd("STOPPING=1");
-  serving_->Shutdown();
+  if (serving_->Shutdown() == server::Serving::Ended::kRequestsLeft) {
+    // Go ends such a process with its goroutines running. The store is closed as by a crash, which loses nothing.
+    if (auditor_) auditor_->Shutdown();
+    std::_Exit(0);
+  }
   Stop();
 }
 

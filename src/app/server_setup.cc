@@ -219,8 +219,10 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
   serving.shutdown_delay = options.generic.shutdown_delay_duration;
   serving.shutdown_watch_termination_grace = options.generic.shutdown_watch_termination_grace_period;
   serving.livez_grace_period = options.generic.livez_grace_period;
-  serving.git_version = completed.reported_version;
-  serving.version_document = VersionDocument(GetVersionInfo(completed.reported_version));
+  const VersionInfo version = GetVersionInfo(completed.reported_version);
+  serving.git_version = version.git_version;
+  serving.go_version = version.go_version;
+  serving.version_document = VersionDocument(version);
   serving.profiling = options.features.enable_profiling;
   serving.debug_socket_path = options.features.debug_socket_path;
   if (completed.features.Enabled("ComponentFlagz")) serving.flagz = FlagsInForce(completed);
@@ -242,7 +244,7 @@ Outcome<void, Error> PublishFollowedCAs(const AuthenticationOptions& options, co
     KS_TRY(std::string pem, ReadSmallFile(file));
     followed.Add(file, std::move(pem), [&presence, set](const std::string& text) {
       (presence.*set)(text);
-      return true;
+      return Taken::kLoaded;
     });
     return {};
   };

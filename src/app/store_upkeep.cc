@@ -18,8 +18,9 @@
 namespace keelson::app {
 namespace {
 
-constexpr std::chrono::minutes kReloadPeriod{1};
-constexpr std::chrono::seconds kKMSPeriod{1};  // how often due KMS probes are checked
+constexpr std::chrono::seconds kReloadLook{1};    // how often the encryption configuration is looked at
+constexpr std::chrono::minutes kReloadPeriod{1};  // how often it is read although it looks unchanged, as upstream
+constexpr std::chrono::seconds kKMSPeriod{1};     // how often due KMS probes are checked
 constexpr std::chrono::minutes kConsistencyPeriod{5};
 constexpr std::chrono::seconds kWritesPeriod{1};
 constexpr std::chrono::seconds kFirstPoll{1};  // of figures: when the caches are filled
@@ -108,6 +109,8 @@ struct StoreUpkeep::Impl {
   telemetry::Gauge& refuses_writes;
   telemetry::Counter& write_failures;
   std::uint64_t failures_seen = 0;
+  std::string config_identity;  // of the encryption configuration when it was read last
+  base::Clock::SteadyTime config_read;
   async::BlockingPool files{"encryption", 1};
   std::vector<std::unique_ptr<Repeated>> work;  // last: ends first
 };
@@ -115,6 +118,11 @@ struct StoreUpkeep::Impl {
 // An error in a changed file is logged, and the old configuration stays in force.
 Awaitable<void> StoreUpkeep::Impl::Reload() {
   const std::string& path = options.encryption_provider_config_filepath;
+  std::string identity = co_await files.Run([path] { return FileIdentity(path); });
+  const auto now = base::Clock::Real().Monotonic();
+  if (identity == config_identity && now - config_read < kReloadPeriod) co_return;
+  config_identity = std::move(identity);
+  config_read = now;
   auto text = co_await files.Run([path] { return ReadSmallFile(path); });
   if (!text.ok()) {
     log::Error("Could not read the encryption configuration again", "path", path, "err", text.error().message());
@@ -229,7 +237,7 @@ void StoreUpkeep::Start() {
   }
   if (impl.parts.encryption == nullptr) return;
   every(kKMSPeriod, [&impl] { return impl.parts.encryption->rules().Poll(); });
-  if (impl.options.encryption_provider_config_automatic_reload) every(kReloadPeriod, [&impl] { return impl.Reload(); });
+  if (impl.options.encryption_provider_config_automatic_reload) every(kReloadLook, [&impl] { return impl.Reload(); });
 }
 
 }  // namespace keelson::app

@@ -14,8 +14,10 @@ bool NamesFieldsOnly(const Value& patch, const schema::Struct& type) {
          });
 }
 
+// Structs that a strategic merge patch replaces (a disruption budget's selector) are taken whole.
 bool Enters(const Value& patch, const Value& value, const schema::Field& field) {
-  return field.type->kind == schema::Kind::kStruct && value.is_map() && NamesFieldsOnly(patch, *field.type->structure);
+  return field.type->kind == schema::Kind::kStruct && field.patch_strategy != schema::PatchStrategy::kReplace &&
+         value.is_map() && NamesFieldsOnly(patch, *field.type->structure);
 }
 
 // Raw JSON (ControllerRevision's data, RawExtension) outside of metadata, where managedFields have it.

@@ -73,6 +73,19 @@ TEST(TouchedPart, ObjectsWithRawJSONAreTakenWhole) {
   EXPECT_FALSE(TouchedPart(arena, revision, patch, type));
 }
 
+TEST(TouchedPart, StructsThatAreReplacedAreTakenWhole) {
+  Arena arena;
+  const schema::Struct& type = *schema::FindKind("policy", "v1", "PodDisruptionBudget");
+  const Value budget = J(arena, R"({"spec":{"minAvailable":1,"selector":{"matchLabels":{"a":"b"}}}})");
+  const Value patch = J(arena, R"({"spec":{"selector":{"matchExpressions":[]}}})");
+  const auto part = TouchedPart(arena, budget, patch, type);
+  ASSERT_TRUE(part);
+  const auto patched = ApplyStrategicMergePatch(arena, *part, patch, type);
+  ASSERT_TRUE(patched.ok());
+  PutTouchedPart(arena, budget, *patched, patch, type);
+  EXPECT_EQ(object::ToJSON(budget), R"({"spec":{"minAvailable":1,"selector":{"matchExpressions":[]}}})");
+}
+
 TEST(TouchedPart, EqualsPatchingTheWholeObject) {
   constexpr std::string_view kPatches[] = {
       R"({"metadata":{"labels":{"x":"2"}}})",

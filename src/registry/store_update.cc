@@ -137,6 +137,9 @@ Task<UpdateOperation::Decision> UpdateOperation::Decide(ObjectPtr existing) {
 }
 
 Awaitable<meta::Result<storage::Updated>> UpdateOperation::Attempt(ObjectPtr existing) {
+  // Attempts after conflicts end with the request, as upstream's do at their next call with its context.
+  if (context_.cancellation != nullptr && context_.cancellation->cancelled())
+    co_return meta::NewTimeout("request did not complete within requested timeout - context deadline exceeded", 0);
   existing_ = existing;
   created_ = may_create_ && !existing;
   decision_ = Decision::kWrite;

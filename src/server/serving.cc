@@ -26,6 +26,7 @@ std::string IndexDocument(const std::vector<std::string>& paths) {
 
 // For connections whose requests have all ended, to take the last bytes and close.
 constexpr std::chrono::seconds kConnectionsGrace{2};
+constexpr std::chrono::seconds kHandlersGrace{10};
 
 // The text format, compressed if the client accepts it.
 endpoints::Handler ServeMetrics(telemetry::MetricsRegistry& metrics, bool resettable) {
@@ -133,7 +134,7 @@ void Serving::PrepareRun() {
   if (options_.flagz) InstallFlagz(mux, *options_.flagz, options_.zpages_cbor);
   if (options_.statusz) {
     StatuszOptions statusz{.binary_version = options_.git_version.substr(options_.git_version.starts_with('v') ? 1 : 0),
-                           .compiler = "clang " __clang_version__,
+                           .go_version = options_.go_version,
                            .cbor = options_.zpages_cbor};
     const auto minor = statusz.binary_version.rfind('.');
     statusz.emulation_version = statusz.binary_version.substr(0, minor);
@@ -249,11 +250,8 @@ std::future<bool> Serving::StopServing(std::chrono::nanoseconds timeout) {
 }
 
 // Waits for the requests under way, and for watches where a grace period says so; both at the same time.
-void Serving::Drain() {
+void Serving::Drain(const std::future<void>& drained) {
   requests_->Close();
-  auto drained = std::make_shared<std::promise<void>>();
-  auto future = drained->get_future();
-  requests_->OnEmpty([drained] { drained->set_value(); });
   const auto watch_grace = options_.shutdown_watch_termination_grace;
   if (watch_grace.count() > 0) {
     const auto ended = watches_->End(watch_grace);
@@ -265,10 +263,10 @@ void Serving::Drain() {
   auto left = std::chrono::nanoseconds(options_.chain.request_timeout);
   if (options_.end_plugin_calls) {
     const auto grace = std::min(left, options_.plugin_grace);
-    if (future.wait_for(grace) != std::future_status::ready) options_.end_plugin_calls();
+    if (drained.wait_for(grace) != std::future_status::ready) options_.end_plugin_calls();
     left -= grace;
   }
-  if (future.wait_for(left) == std::future_status::ready) {
+  if (drained.wait_for(left) == std::future_status::ready) {
     log::V(1).Info("[graceful-termination] in-flight non long-running request(s) have drained");
   } else {
     log::Error("Requests are still under way after the request timeout", "count", requests_->count());
@@ -276,7 +274,7 @@ void Serving::Drain() {
   ShutdownEvent("InFlightRequestsDrained");
 }
 
-void Serving::Shutdown() {
+Serving::Ended Serving::Shutdown() {
   *shutting_down_ = true;  // readyz fails from here on
   ShutdownEvent("ShutdownInitiated");
   auto hooks = std::async(std::launch::async, [this] {
@@ -292,6 +290,9 @@ void Serving::Shutdown() {
   *not_accepting_ = true;
   ShutdownEvent("NotAcceptingNewRequest");
 
+  auto empty = std::make_shared<std::promise<void>>();
+  const auto drained = empty->get_future();
+  requests_->OnEmpty([empty] { empty->set_value(); });
   std::future<bool> closing;
   if (!options_.chain.shutdown_send_retry_after) {
     closing = StopServing(options_.chain.request_timeout);
@@ -299,9 +300,9 @@ void Serving::Shutdown() {
     // Only later ones get 503.
     constexpr std::chrono::milliseconds kLastRequests{1100};
     closing.wait_for(kLastRequests);
-    Drain();
+    Drain(drained);
   } else {
-    Drain();
+    Drain(drained);
     closing = StopServing(kConnectionsGrace);
   }
   watches_->End(std::chrono::nanoseconds(0));
@@ -309,8 +310,14 @@ void Serving::Shutdown() {
   closing.wait();
   ShutdownEvent("HTTPServerStoppedListening");
   debug_server_.reset();
+  // Handlers go on for a while after their clients have been answered with 504 or have been cut off.
+  if (drained.wait_for(kHandlersGrace) != std::future_status::ready) {
+    log::Error("Requests did not end", "count", requests_->count());
+    return Ended::kRequestsLeft;
+  }
   server_.reset();
   log::V(1).Info("[graceful-termination] apiserver is exiting");
+  return Ended::kAll;
 }
 
 }  // namespace keelson::server

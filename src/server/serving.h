@@ -37,6 +37,7 @@ struct ServingOptions {
   std::chrono::nanoseconds plugin_grace = std::chrono::seconds(5);
   std::chrono::nanoseconds livez_grace_period{0};
   std::string git_version = "v1.36.3";
+  std::string go_version = "none";  // of /statusz; the same as in /version
   std::string version_document;     // of /version
   bool profiling = true;            // /debug
   std::string debug_socket_path;    // with profiling: /debug without authentication on a socket in the file system
@@ -64,8 +65,10 @@ class Serving {
   bool Ready() const { return health_.Ready(); }
   // Runs when the shutdown begins, while requests are still served; before Start(). It may block.
   void AddPreShutdownHook(std::string name, std::function<void()> run);
-  // Drains and closes, as the flags say; returns when everything has ended or the request timeout is over.
-  void Shutdown();
+  // Drains and closes, as the flags say. kRequestsLeft: handlers are still running after the request timeout and a
+  // grace period. They use everything that was passed in here: the caller ends the process and destroys nothing.
+  enum class Ended : std::uint8_t { kAll, kRequestsLeft };
+  [[nodiscard]] Ended Shutdown();
 
  private:
   struct Hook;
@@ -74,7 +77,7 @@ class Serving {
     std::function<void()> run;
   };
   std::future<bool> StopServing(std::chrono::nanoseconds timeout);
-  void Drain();
+  void Drain(const std::future<void>& drained);
   void StartDebugSocket();
   void StartWatchdog();
   static constexpr std::size_t kLargeBodyThreads = 2;

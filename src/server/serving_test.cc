@@ -112,7 +112,7 @@ class ServingTest : public ::testing::Test {
     EXPECT_TRUE(condition());
   }
   std::future<void> ShutdownLater() {
-    return std::async(std::launch::async, [this] { serving->Shutdown(); });
+    return std::async(std::launch::async, [this] { EXPECT_EQ(serving->Shutdown(), Serving::Ended::kAll); });
   }
 
   std::atomic<int> held{0}, watches{0};
@@ -154,7 +154,7 @@ TEST_F(ServingTest, HealthEndpoints) {
     EXPECT_EQ(Code(answer), c.code);
     EXPECT_EQ(answer.substr(answer.find("\r\n\r\n") + 4), c.body);
   }
-  serving->Shutdown();
+  EXPECT_EQ(serving->Shutdown(), Serving::Ended::kAll);
 }
 
 // While the delay passes and hooks run, requests are served and only readyz fails.
@@ -197,6 +197,19 @@ TEST_F(ServingTest, RequestsUnderWayAreAnsweredAndTheListenerIsClosed) {
   const std::string answer = client.ReadToEnd();
   EXPECT_EQ(Code(answer), 200);
   EXPECT_NE(answer.find("held"), std::string::npos);
+  ended.wait();
+}
+
+// The chain must not be destroyed under a handler that goes on after its request timed out.
+TEST_F(ServingTest, ShutdownWaitsForHandlersOfTimedOutRequests) {
+  ServingOptions options;
+  options.chain.request_timeout = milliseconds(50);
+  StartServing(std::move(options));
+  EXPECT_EQ(Code(Ask("/hold")), 504);
+  auto ended = ShutdownLater();
+  Await([this] { return !Client(port).connected(); });
+  EXPECT_EQ(ended.wait_for(milliseconds(1500)), std::future_status::timeout);
+  gate->Set();
   ended.wait();
 }
 
@@ -259,7 +272,7 @@ TEST_F(ServingTest, EndsWatchesAfterTheDrain) {
   Client client(port);
   client.Send("/api/v1/things?watch=1");
   EXPECT_EQ(Code(client.ReadUntil("\r\n\r\n")), 200);
-  serving->Shutdown();
+  EXPECT_EQ(serving->Shutdown(), Serving::Ended::kAll);
   EXPECT_TRUE(client.ReadToEnd().ends_with("0\r\n\r\n"));
 }
 

@@ -302,12 +302,14 @@ Awaitable<Result<ObjectPtr>> Store::GetLatest(std::string key, ObjectPtr cached,
     auto range = co_await Range("get", {.key = full_key, .limit = 1, .keys_only = keys_only}, caller);
     if (!range.ok()) co_return FromKV(range.error(), full_key);
     if (range->kvs.empty()) co_return NotFound(full_key);
-    if (cached && static_cast<std::uint64_t>(range->kvs[0].mod_revision) == cached->resource_version())
-      co_return cached;
+    const bool same = cached && static_cast<std::uint64_t>(range->kvs[0].mod_revision) == cached->resource_version();
+    // Encrypted bytes from etcd are decrypted even if the cache has the object: the trace's span, the metric of the
+    // key's last use and the error for bytes that cannot be read are upstream's.
+    if (same && (keys_only || !Transformer::IsEncrypted(range->kvs[0].value))) co_return cached;
     if (keys_only) continue;
     auto object = co_await ObjectOf(std::move(range->kvs[0]), caller.span);
     if (!object.ok()) co_return ReadError(std::move(key), object.error());
-    co_return *std::move(object);
+    co_return same ? cached : *std::move(object);
   }
 }
 

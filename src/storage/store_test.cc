@@ -9,6 +9,7 @@
 #include "kv/rocks/rocks.h"
 #include "kv/rocks/temp_dir.h"
 #include "storage/contract_suite/contract.h"
+#include "testing/failing_kv.h"
 #include "testing/line_codec.h"
 
 namespace keelson::storage {
@@ -142,6 +143,55 @@ TEST(StoreTest, WhatWasWrittenIsCompletedOnce) {
       (void)read_back("/pods/" + name);
       EXPECT_EQ(codec.normalized, before + (wanted ? 1 : 2)) << "known once";
     }
+  }
+}
+
+// Marks values as encrypted and counts how often it reads them.
+class CountingTransformer final : public Transformer {
+ public:
+  Outcome<Plain, std::string> TransformFromStorage(const base::SharedBytes& data,
+                                                   const TransformContext&) const override {
+    ++reads;
+    if (broken) return std::string("no matching key");
+    return Plain{.data = base::SharedBytes(std::string(data.view().substr(kPrefix.size())))};
+  }
+  Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data,
+                                                             const TransformContext&) const override {
+    return base::SharedBytes(std::string(kPrefix) + std::string(data.view()));
+  }
+
+  mutable std::atomic<int> reads{0};
+  std::atomic<bool> broken{false};
+
+ private:
+  static constexpr std::string_view kPrefix = "k8s:enc:";
+};
+
+TEST(StoreTest, GetLatestFromEtcdDecryptsWhatTheCacheHas) {
+  async::IOPool io{1};
+  const auto await = [&](auto task) { return asio::co_spawn(io.Next(), std::move(task), asio::use_future).get(); };
+  base::FakeClock clock;
+  for (const bool embedded : {true, false}) {
+    SCOPED_TRACE(embedded);
+    const auto memory = kv::memory::Open();
+    testing::FailingKV kv(*memory, embedded);
+    LeaseManager leases(kv, clock);
+    const testing::LineCodec codec;
+    CountingTransformer transformer;
+    Store store(StoreParts{.kv = kv, .codec = codec, .transformer = transformer, .leases = leases},
+                StoreOptions{.resource_prefix = "/pods"});
+    base::Arena arena;
+    Value object = Value::Map(arena);
+    object.EnsureMap(arena, "metadata").Set(arena, "name", "a");
+    const auto created = await(store.Create("/pods/a", object, 0));
+    ASSERT_TRUE(created.ok());
+    const int before = transformer.reads;
+    const auto latest = await(store.GetLatest("/pods/a", *created));
+    ASSERT_TRUE(latest.ok());
+    EXPECT_EQ(latest->get(), created->get()) << "encoded forms are shared";
+    EXPECT_EQ(transformer.reads - before, embedded ? 0 : 1);
+    transformer.broken = true;
+    EXPECT_EQ(await(store.GetLatest("/pods/a", *created)).ok(), embedded);
   }
 }
 

@@ -8,7 +8,7 @@ class IdentityTransformer final : public Transformer {
   Outcome<Plain, std::string> TransformFromStorage(const base::SharedBytes& data,
                                                    const TransformContext&) const override {
     // Bytes of another provider must not reach a decoder: some would even parse.
-    if (data.view().starts_with("k8s:enc:")) return std::string("identity transformer tried to read encrypted data");
+    if (IsEncrypted(data)) return std::string("identity transformer tried to read encrypted data");
     return Plain{.data = data};
   }
   Outcome<base::SharedBytes, std::string> TransformToStorage(const base::SharedBytes& data,

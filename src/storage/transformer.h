@@ -48,6 +48,8 @@ class Transformer {
   virtual Awaitable<Outcome<base::SharedBytes, std::string>> AwaitToStorage(base::SharedBytes data,
                                                                             std::string key) const;
 
+  // Whether a provider has encrypted the stored bytes.
+  static bool IsEncrypted(const base::SharedBytes& data) { return data.view().starts_with("k8s:enc:"); }
   // Plain bytes; refuses to read what is encrypted.
   static const Transformer& Identity();
 };

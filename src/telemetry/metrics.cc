@@ -431,10 +431,11 @@ bool HasChanged(const internal::Series& series, MetricType type) {
   return true;
 }
 
-// A gauge named "..._info" has the value 1 and its labels as information. One that is set to 0 is outdated: it is not
-// exposed, as upstream's collectors show the latest only.
-bool IsOutdatedInfo(const internal::Series& series, const Family& family) {
-  return family.type() == MetricType::kGauge && !series.values.empty() && family.name().ends_with("_info") &&
+// A gauge named "..._info" has the value 1 and its labels as information; "..._timestamp_seconds" is when something
+// happened last. One that is set to 0 is outdated: it is not exposed, as upstream deletes such series.
+bool IsOutdated(const internal::Series& series, const Family& family) {
+  return family.type() == MetricType::kGauge && !series.values.empty() &&
+         (family.name().ends_with("_info") || family.name().ends_with("_timestamp_seconds")) &&
          static_cast<const Gauge*>(series.metric)->value() == 0;
 }
 
@@ -538,7 +539,7 @@ std::string MetricsRegistry::Expose() const {
     all.reserve(family->table_->all().size());
     for (const auto& series : family->table_->all()) {
       const bool shown = !series->before || series->values.empty() || HasChanged(*series, family->type());
-      if (shown && !IsOutdatedInfo(*series, *family)) all.push_back(series.get());
+      if (shown && !IsOutdated(*series, *family)) all.push_back(series.get());
     }
     if (all.empty()) continue;
     std::sort(all.begin(), all.end(), [](const Series* a, const Series* b) { return a->values < b->values; });

@@ -2,7 +2,7 @@
 """Encryption at rest with a KMS plugin, and a configuration that changes while the server runs. usage: encryption_test.py KEELSON WORK_FOLDER
 KMS_TEST_PLUGIN
 
-KMS v1 is refused without its gate and works with it; then the file names v2 first, and within two minutes new secrets are sealed with v2, old ones
+KMS v1 is refused without its gate and works with it; then the file names v2 first, and within seconds new secrets are sealed with v2, old ones
 are still read, and are sealed anew when they are written again; a file with an error changes nothing. The values in etcd are checked. etcd is
 found as two_servers_test.py finds it.
 """
@@ -28,7 +28,7 @@ resources:
   providers: [%s, {identity: {}}]
 """
 SECRETS = "/api/v1/namespaces/default/secrets"
-RELOAD_SECONDS = 150  # the file is looked at once a minute
+RELOAD_SECONDS = 50  # the file is looked at every second; once a minute it would be read anyway
 
 
 def provider(version, socket):

@@ -5,6 +5,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <utility>
 
 #include "auth/oidc/claims.h"
 #include "base/strings.h"
@@ -102,9 +103,8 @@ Outcome<std::shared_ptr<JWTAuthenticator>, std::string> JWTAuthenticator::New(Op
   const JWTConfig& config = made->options_.config;
   OnKeysFetched count;
   if (JWTMetrics* metrics = made->options_.metrics; metrics != nullptr) {
-    count = [metrics, issuer = config.issuer.url](const std::string* key_set) {
-      metrics->KeysFetched(issuer, key_set);
-    };
+    made->counted_ = std::make_shared<JWTMetrics::Issuer>(config.issuer.url);
+    count = [metrics, issuer = made->counted_](const std::string* key_set) { metrics->KeysFetched(*issuer, key_set); };
   }
   made->provider_ = std::make_shared<Provider>(made->options_.fetcher, config.issuer.url, config.issuer.discovery_url,
                                                *made->options_.clock, std::move(count));
@@ -382,10 +382,20 @@ Awaitable<AuthenticationResult> JWTAuthenticator::Authenticate(std::string token
   co_return result;
 }
 
+void JWTAuthenticator::Retire(JWTMetrics::Series series) {
+  if (options_.metrics != nullptr) options_.metrics->Retire(*counted_, series);
+}
+
 void JWTAuthenticators::Replace(Set next) {
-  auto shared = std::make_shared<const Set>(std::move(next));
-  std::lock_guard lock(mutex_);
-  set_ = std::move(shared);
+  const auto shared = std::make_shared<const Set>(std::move(next));
+  const auto before = [&] {
+    std::lock_guard lock(mutex_);
+    return std::exchange(set_, shared);
+  }();
+  for (const auto& old : *before) {
+    const bool stays = std::ranges::any_of(*shared, [&](const auto& now) { return now->issuer() == old->issuer(); });
+    old->Retire(stays ? JWTMetrics::Series::kKeep : JWTMetrics::Series::kForget);
+  }
 }
 
 std::shared_ptr<const JWTAuthenticators::Set> JWTAuthenticators::set() const {

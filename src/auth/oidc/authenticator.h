@@ -37,6 +37,9 @@ class JWTAuthenticator final : public TokenAuthenticator, public std::enable_sha
   static Awaitable<void> Initialize(std::weak_ptr<JWTAuthenticator> self);
   // "" or why tokens cannot be verified yet.
   std::string HealthProblem() const;
+  const std::string& issuer() const { return options_.config.issuer.url; }
+  // Ends its part in the metrics of keys; it goes on to authenticate.
+  void Retire(JWTMetrics::Series series);
 
   Awaitable<AuthenticationResult> AuthenticateToken(std::string token, std::vector<std::string> audiences) override;
 
@@ -56,6 +59,7 @@ class JWTAuthenticator final : public TokenAuthenticator, public std::enable_sha
   std::string CheckRules(base::Arena& arena, Value claims, const request::User& user) const;
 
   const Options options_;
+  std::shared_ptr<JWTMetrics::Issuer> counted_;  // null without metrics
   std::shared_ptr<Provider> provider_;
   std::optional<Expression> username_, groups_, uid_;
   std::vector<std::pair<std::string, Expression>> extra_;                     // key, value
@@ -71,6 +75,7 @@ class JWTAuthenticators final : public TokenAuthenticator {
   using Set = std::vector<std::shared_ptr<JWTAuthenticator>>;
   // The first set; `initialize` spawns Initialize() of an authenticator.
   explicit JWTAuthenticators(Set first) : set_(std::make_shared<const Set>(std::move(first))) {}
+  // Metrics of issuers that `next` does not have are removed.
   void Replace(Set next);
   std::shared_ptr<const Set> set() const;
   // Fails on the first error: a token has one issuer.

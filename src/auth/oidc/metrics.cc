@@ -74,16 +74,28 @@ void JWTMetrics::Reloaded(const std::string* text) {
   if (text != nullptr) Configured(*text);
 }
 
-void JWTMetrics::KeysFetched(std::string_view issuer, const std::string* key_set) {
-  const std::string issuer_hash = MetricHash(issuer);
-  last_fetch_.With({key_set != nullptr ? "success" : "failure", issuer_hash, server_hash_}).Set(NowSeconds());
+void JWTMetrics::KeysFetched(const Issuer& issuer, const std::string* key_set) {
+  std::lock_guard lock(mutex_);
+  if (issuer.retired_) return;
+  last_fetch_.With({key_set != nullptr ? "success" : "failure", issuer.hash_, server_hash_}).Set(NowSeconds());
   if (key_set == nullptr) return;
   const std::string hash = MetricHash(*key_set);
-  std::lock_guard lock(mutex_);
-  std::string& before = key_set_hashes_[issuer_hash];
-  if (!before.empty()) key_set_.With({issuer_hash, server_hash_, before}).Set(0);
-  key_set_.With({issuer_hash, server_hash_, hash}).Set(1);
+  std::string& before = key_set_hashes_[issuer.hash_];
+  if (!before.empty()) key_set_.With({issuer.hash_, server_hash_, before}).Set(0);
+  key_set_.With({issuer.hash_, server_hash_, hash}).Set(1);
   before = hash;
+}
+
+void JWTMetrics::Retire(Issuer& issuer, Series series) {
+  std::lock_guard lock(mutex_);
+  issuer.retired_ = true;
+  if (series == Series::kKeep) return;
+  // Set to 0, a series is not exposed any more.
+  for (const char* const result : {"success", "failure"}) last_fetch_.With({result, issuer.hash_, server_hash_}).Set(0);
+  const auto before = key_set_hashes_.find(issuer.hash_);
+  if (before == key_set_hashes_.end()) return;
+  key_set_.With({issuer.hash_, server_hash_, before->second}).Set(0);
+  key_set_hashes_.erase(before);
 }
 
 void JWTMetrics::Authenticated(std::string_view issuer, bool success, double seconds) {

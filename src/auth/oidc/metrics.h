@@ -2,6 +2,7 @@
 // Thread safety: all members from any thread. The registry must outlive this.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -22,8 +23,23 @@ class JWTMetrics {
   void Configured(std::string_view text);
   // A changed file; `text` is null when it could not be used.
   void Reloaded(const std::string* text);
+
+  // An issuer as one authenticator counts its keys.
+  class Issuer {
+   public:
+    explicit Issuer(std::string_view url) : hash_(MetricHash(url)) {}
+
+   private:
+    friend class JWTMetrics;
+    const std::string hash_;
+    bool retired_ = false;  // guarded by JWTMetrics' mutex
+  };
   // The keys of an issuer; `key_set` is null when they could not be fetched.
-  void KeysFetched(std::string_view issuer, const std::string* key_set);
+  void KeysFetched(const Issuer& issuer, const std::string* key_set);
+  // The authenticator was replaced: fetches that end later do not count. kForget: its series go, since no other
+  // authenticator has this issuer.
+  enum class Series : std::uint8_t { kKeep, kForget };
+  void Retire(Issuer& issuer, Series series);
   void Authenticated(std::string_view issuer, bool success, double seconds);
 
  private:

@@ -9,6 +9,7 @@
 #include "auth/oidc/claims.h"
 #include "auth/oidc/metrics.h"
 #include "base/fake_clock.h"
+#include "base/strings.h"
 #include "object/json_text.h"
 
 namespace keelson::auth {
@@ -327,11 +328,12 @@ TEST(JWTMetrics, KeySetsAndReloads) {
   JWTMetrics metrics(registry, "server");
   auto issuer = std::make_shared<FakeIssuer>();
   const std::string url = "https://issuer.example.com";
+  const JWTMetrics::Issuer counted(url);
   const SigningKey key = NewKey();
   issuer->Serve(url, {key.public_key()});
   const std::string first = issuer->documents[url + "/keys"].body;
   const auto provider = std::make_shared<Provider>(issuer, url, "", base::Clock::Real(),
-                                                   [&](const std::string* set) { metrics.KeysFetched(url, set); });
+                                                   [&](const std::string* set) { metrics.KeysFetched(counted, set); });
   ASSERT_EQ(RunNow(provider->Discover()), "");
   const auto token = ParseToken(key.Sign("{}"));
   ASSERT_EQ(RunNow(provider->Verify(*token)), "");
@@ -363,6 +365,54 @@ TEST(JWTMetrics, KeySetsAndReloads) {
     EXPECT_TRUE(has(controller + "automatic_reloads_total{" + labels + ",status=\"" + status + "\"} 1\n"));
     EXPECT_TRUE(has(controller + "automatic_reload_last_timestamp_seconds{" + labels + ",status=\"" + status + "\"}"));
   }
+}
+
+TEST(JWTMetrics, SeriesOfRemovedIssuersGo) {
+  telemetry::MetricsRegistry registry;
+  JWTMetrics metrics(registry, "server");
+  const auto issuer = std::make_shared<FakeIssuer>();
+  const SigningKey key = NewKey();
+  const std::string stays = "https://stays.example.com", goes = "https://goes.example.com";
+  const auto make = [&](const std::string& url) {
+    JWTConfig config;
+    config.issuer.url = url;
+    config.issuer.audiences = {"app"};
+    config.username.expression = "claims.sub";
+    issuer->Serve(url, {key.public_key()});
+    auto made = JWTAuthenticator::New(
+        {.config = config, .signing_algorithms = {"ES256"}, .fetcher = issuer, .metrics = &metrics});
+    EXPECT_TRUE(made.ok());
+    RunNow(JWTAuthenticator::Initialize(*made));
+    return *made;
+  };
+  const auto fetch = [&](JWTAuthenticator& authenticator) {
+    const std::string claims = R"({"iss":")" + authenticator.issuer() + R"(","aud":"app","sub":"me","exp":9999999999})";
+    (void)RunNow(authenticator.AuthenticateToken(key.Sign(claims), {}));
+  };
+  const auto series = [&](const std::string& url) {
+    const std::string text = registry.Expose(), label = "jwt_issuer_hash=\"" + MetricHash(url) + "\"";
+    int found = 0;
+    for (const std::string_view line : base::Split(text, '\n'))
+      found += line.starts_with("apiserver_authentication_jwt_authenticator_jwks_") && line.contains(label);
+    return found;
+  };
+  const auto replaced = make(stays), removed = make(goes), next = make(stays);
+  JWTAuthenticators all({replaced, removed});
+  fetch(*replaced);
+  fetch(*removed);
+  EXPECT_EQ(series(stays), 2);
+  EXPECT_EQ(series(goes), 2);
+  all.Replace({next});
+  EXPECT_EQ(series(stays), 2);
+  EXPECT_EQ(series(goes), 0);
+  issuer->documents.erase(goes + "/keys");
+  (void)RunNow(removed->AuthenticateToken(
+      NewKey().Sign(R"({"iss":")" + goes + R"(","aud":"app","sub":"me","exp":9999999999})"), {}));
+  EXPECT_EQ(series(goes), 0) << "a fetch that ends after the removal";
+  all.Replace({make(goes)});
+  fetch(*all.set()->front());
+  EXPECT_EQ(series(stays), 0);
+  EXPECT_EQ(series(goes), 2) << "configured again";
 }
 
 }  // namespace

@@ -410,6 +410,8 @@ struct Race {
 
 // `next` belongs to the handler chain, which outlives every request.
 async::Entry RunInRace(const Handler& next, ExchangePtr exchange, std::shared_ptr<Race> race) {
+  // A shutdown waits for the handler, too, after its client has been answered with 504.
+  const std::shared_ptr<void> in_group = exchange->in_group;
   std::exception_ptr failure;
   try {
     race->response = co_await next(exchange);
