@@ -317,7 +317,9 @@ def image(machine, binary, output, epoch, date):
         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(plain).hexdigest()]},
         "history": [{"created": date, "created_by": "packaging/build.py"}]}, sort_keys=True).encode(), "config.v1+json")
     manifest = blob(json.dumps({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": [root]}, sort_keys=True).encode(), "manifest.v1+json")
-    manifest["annotations"] = {"org.opencontainers.image.ref.name": "keelson:%s" % version()}
+    # containerd stores an image under the second name, or else under the first as it is; the kubelet looks for "keelson:0.2.0" under its full name.
+    name = "keelson:%s" % version()
+    manifest["annotations"] = {"org.opencontainers.image.ref.name": name, "io.containerd.image.name": "docker.io/library/" + name}
     manifest["platform"] = {"architecture": arch, "os": "linux"}
     path = os.path.join(output, "keelson-%s-%s.oci.tar" % (version(), arch))
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:

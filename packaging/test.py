@@ -7,6 +7,7 @@ lint          lintian has no errors and no warnings
 units         systemd-analyze verifies the units and judges how closed they are
 image         the OCI layout: every digest and size; its file system runs as its user in a chroot
 container     the image as umoci unpacks it, run by runc without capabilities, with a read-only root
+containerd    the image as containerd imports it: the kubelet's question for its short name finds it
 install       a fresh Debian 12: install, serve, upgrade under load, remove, purge; nothing acknowledged is lost, nothing is left
 emulated      what is built for arm64, run by qemu: package and image, each serves, keeps what was written over a restart, and stops
 
@@ -45,6 +46,13 @@ def run(*command, code=0, **kwargs):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, **kwargs)
     expect(code is None or done.returncode == code, "%s: exit code %d\n%s" % (" ".join(command), done.returncode, done.stdout[-4000:]))
     return done.stdout
+
+
+def eventually(condition, text, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        expect(time.monotonic() < end, text)
+        time.sleep(0.1)
 
 
 def only(pattern):
@@ -201,6 +209,41 @@ class Test:
         with open(bundle + "/config.json", "w") as f:
             json.dump(config, f)
         expect("Kubernetes v" in run("runc", "run", "--bundle", bundle, name), "kube-apiserver")
+
+    def containerd(self):
+        folder = os.path.abspath(os.path.join(self.work, "containerd"))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        address = folder + "/socket"
+        with open(folder + "/config.toml", "w") as f:
+            f.write('version = 2\nroot = "%s/root"\nstate = "%s/state"\n[grpc]\naddress = "%s"\n' % (folder, folder, address) +
+                    '[plugins."io.containerd.grpc.v1.cri".containerd]\nsnapshotter = "native"\n')
+        with open(folder + ".log", "w") as log:
+            process = subprocess.Popen(["containerd", "--config", folder + "/config.toml"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            eventually(lambda: os.path.exists(address), "containerd does not start: %s.log" % folder)
+            run("ctr", "--address", address, "--namespace", "k8s.io", "images", "import", "--snapshotter", "native", self.image_file)
+            with tarfile.open(self.image_file) as archive:
+                index = json.load(archive.extractfile("index.json"))
+            name = index["manifests"][0]["annotations"]["org.opencontainers.image.ref.name"]
+            eventually(lambda: self.image_status(address, name), "the kubelet does not find %s" % name)
+            expect(not self.image_status(address, "other:1"), "an image that is not there is found")
+        finally:
+            process.terminate()
+            process.wait(30)
+
+    @staticmethod
+    def image_status(address, name):
+        """The kubelet's question, a call of the container runtime interface: the answer without an image has no bytes."""
+        def field(data):  # number 1 of a protobuf message
+            return b"\x0a" + bytes([len(data)]) + data
+
+        message = field(field(name.encode()))
+        answer = subprocess.run(
+            ["curl", "--silent", "--fail", "--http2-prior-knowledge", "--unix-socket", address, "--header", "content-type: application/grpc", "--header", "te: trailers",
+             "--data-binary", "@-", "http://localhost/runtime.v1.ImageService/ImageStatus"], input=b"\0" + len(message).to_bytes(4, "big") + message, stdout=subprocess.PIPE)
+        expect(answer.returncode == 0, "curl: exit code %d" % answer.returncode)
+        return len(answer.stdout) > 5
 
     def emulated(self):
         package = os.path.join(self.work, "unpacked")
@@ -361,7 +404,7 @@ def main():
     os.makedirs(work, exist_ok=True)
     test = Test(build, packages, work)
     failed = 0
-    steps = ["reproducible", "lint", "units", "emulated"] if test.emulator else ["reproducible", "folders", "lint", "units", "image", "container", "install"]
+    steps = ["reproducible", "lint", "units", "emulated"] if test.emulator else ["reproducible", "folders", "lint", "units", "image", "container", "containerd", "install"]
     for step in sys.argv[4:] or steps:
         try:
             getattr(test, step)()

@@ -120,6 +120,13 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
     return of;
   }
 
+  // Without schemas where it is stored as JSON, whole where it is stored as YAML, say. Nothing when it is unreadable.
+  std::optional<Value> Outline(base::Arena& arena, const storage::ObjectPtr& object) const {
+    if (auto outline = storage::DefinitionOutline(arena, object->stored().view())) return outline;
+    const auto whole = definitions->Decode(arena, object);
+    return whole.ok() ? std::optional<Value>(*whole) : std::nullopt;
+  }
+
   // `before` and `now`: the definition until now and from now on; null where there is none.
   void CountNames(const DefinitionPtr& before, const DefinitionPtr& now);
   bool JudgeNames(base::Arena& arena, Value object, const std::string& group, std::string_view now);
@@ -168,11 +175,7 @@ void Controllers::Impl::OnChange(const registry::Informer::Change& change) {
     return;
   }
   base::Arena arena;
-  auto outline = storage::DefinitionOutline(arena, change.object->stored().view());
-  if (!outline) {  // Stored as YAML, say.
-    auto whole = definitions->Decode(arena, change.object);
-    if (whole.ok()) outline = *whole;
-  }
+  const auto outline = Outline(arena, change.object);
   if (!outline) return log::Error("Could not read a definition", "name", name);
   DefinitionPtr definition = ReadDefinition(*outline, change.object);
   if (definition->versions.empty()) return;
@@ -287,8 +290,8 @@ Awaitable<void> Controllers::Impl::Sync(std::shared_ptr<Impl> impl, std::string 
   const DefinitionPtr definition = impl->handler->Find(name);
   if (!definition) co_return;
   base::Arena arena;
-  auto value = impl->definitions->Decode(arena, definition->object);
-  if (!value.ok()) co_return;
+  auto value = impl->Outline(arena, definition->object);
+  if (!value) co_return;
   const Value finalizers = value->Get("metadata", "finalizers");
   const bool holds =
       std::ranges::any_of(finalizers.items(), [](const Value& one) { return one.as_string() == kCleanupFinalizer; });
@@ -305,8 +308,10 @@ Awaitable<void> Controllers::Impl::Sync(std::shared_ptr<Impl> impl, std::string 
     const bool approval = CheckApproval(scratch, object, now);
     return CheckStructural(scratch, object, now) || approval || names;
   };
-  // After a start nearly all definitions are as they should be: that is seen in the cache, without a write.
-  bool written = !judge(arena, value->Clone(arena), "") || co_await Write(impl, name, definition->uid, judge);
+  // After a start nearly all definitions are as they should be: that is seen in the cache, without a write and, but for
+  // CheckStructural() of definitions that preserve unknown fields, without their schemas.
+  const bool proper = !definition->preserve_unknown_fields && !judge(arena, value->Clone(arena), "");
+  bool written = proper || co_await Write(impl, name, definition->uid, judge);
   if (written && definition->names_accepted && !definition->established && !definition->deleting) {
     if (impl->options.establishing_delay.count() > 0) co_await SleepFor(impl->options.establishing_delay);
     const Value conversion = value->Get("spec", "conversion");

@@ -212,8 +212,19 @@ void DiscoveryDocuments::Remove(const Definition& definition) {
   const auto group = groups_.find(definition.group);
   if (group == groups_.end()) return;
   group->second.erase(definition.name);
-  if (group->second.empty()) groups_.erase(group);
-  changed_.insert(definition.group);
+  const bool gone = group->second.empty();
+  if (gone) groups_.erase(group);
+  // Names of groups that came and went between two reads are not kept: nobody may ever read.
+  if (gone && !IsShown(definition.group)) {
+    changed_.erase(definition.group);
+  } else {
+    changed_.insert(definition.group);
+  }
+}
+
+bool DiscoveryDocuments::IsShown(std::string_view group) const {
+  const auto group_of = [](const auto& fragment) -> std::string_view { return fragment->group; };
+  return std::ranges::binary_search(fragments_->groups, group, {}, group_of);
 }
 
 std::vector<DefinitionPtr> DiscoveryDocuments::Established(std::string_view group) const {

@@ -40,11 +40,13 @@ class DiscoveryDocuments final : public apidocs::DiscoverySource {
  private:
   using Group = std::map<std::string, DefinitionPtr, std::less<>>;  // by name
   std::vector<DefinitionPtr> Established(std::string_view group) const;
+  bool IsShown(std::string_view group) const;  // has a fragment
 
   const std::shared_ptr<registry::Store> definitions_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, Group, std::less<>> groups_;
-  mutable std::set<std::string, std::less<>> changed_;  // groups whose fragments are out of date
+  // Groups whose fragments are out of date: of groups_ and of fragments_, so as many as both have at most.
+  mutable std::set<std::string, std::less<>> changed_;
   mutable std::shared_ptr<const apidocs::DiscoveryFragments> fragments_ =
       std::make_shared<const apidocs::DiscoveryFragments>();
 };

@@ -133,10 +133,9 @@ class ResourceCodec final : public storage::ResourceCodec, public storage::Store
     codec::JSONToCBOR(arena, normalized.view(), out);
     return SharedBytes(out);
   }
-  bool IsCurrent(std::string_view raw) const override {
-    const auto normalized = Normalize(raw);
-    if (!normalized.ok() || normalized->empty()) return false;  // JSON
-    const auto again = ToStorage(*normalized);
+  bool IsCurrent(std::string_view raw, const SharedBytes& normalized) const override {
+    if (normalized.empty()) return false;  // JSON
+    const auto again = ToStorage(normalized);
     return again.ok() && again->view() == raw;
   }
 

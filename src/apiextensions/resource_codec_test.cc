@@ -41,10 +41,10 @@ TEST_F(ResourceCodecTest, StoredAsCBOR) {
   const auto stored = form.ToStorage(base::SharedBytes(kShip));
   ASSERT_TRUE(stored.ok());
   EXPECT_TRUE(stored->view().starts_with(codec::kCBORMagic));
-  EXPECT_TRUE(form.IsCurrent(stored->view()));
-  EXPECT_FALSE(form.IsCurrent(kShip));
-  const auto normalized = codec->Normalize(stored->view());
-  ASSERT_TRUE(normalized.ok());
+  const auto normalized = codec->Normalize(stored->view()), of_json = codec->Normalize(kShip);
+  ASSERT_TRUE(normalized.ok() && of_json.ok());
+  EXPECT_TRUE(form.IsCurrent(stored->view(), *normalized));
+  EXPECT_FALSE(form.IsCurrent(kShip, *of_json));
   EXPECT_EQ(normalized->view(), kShip);
   const auto decoded = codec->Decode(arena_, stored->view());
   ASSERT_TRUE(decoded.ok());

@@ -219,8 +219,10 @@ server::ServingOptions MakeServingOptions(const CompletedOptions& completed, con
   serving.shutdown_delay = options.generic.shutdown_delay_duration;
   serving.shutdown_watch_termination_grace = options.generic.shutdown_watch_termination_grace_period;
   serving.livez_grace_period = options.generic.livez_grace_period;
-  serving.git_version = completed.reported_version;
-  serving.version_document = VersionDocument(GetVersionInfo(completed.reported_version));
+  const VersionInfo version = GetVersionInfo(completed.reported_version);
+  serving.git_version = version.git_version;
+  serving.go_version = version.go_version;
+  serving.version_document = VersionDocument(version);
   serving.profiling = options.features.enable_profiling;
   serving.debug_socket_path = options.features.debug_socket_path;
   if (completed.features.Enabled("ComponentFlagz")) serving.flagz = FlagsInForce(completed);

@@ -104,8 +104,7 @@ Outcome<void, Error> AwaitStores(const Stores& stores) {
   return {};
 }
 
-Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options,
-                                                                     const Stores& stores) {
+Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options, Stores& stores) {
   const KeelsonOptions& own = options.keelson;
   if (own.serve_etcd_api.empty()) return std::unique_ptr<kv::etcdserver::Server>();
   kv::etcdserver::Options served{.address = own.serve_etcd_api, .ca_file = own.serve_etcd_api_client_ca_file};
@@ -123,6 +122,7 @@ Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const Serve
   }
   served.quota_bytes = QuotaBytes(options);
   served.defragment = stores.defragment;
+  served.io = stores.etcd_api_io = std::make_shared<async::IOPool>(kv::etcdserver::kIOThreads);
   const bool served_openly = served.ca_file.empty() && !served.address.starts_with("unix:");
   auto server = kv::etcdserver::Server::Start(*stores.main, std::move(served));
   if (!server.ok()) return Error("--serve-etcd-api: " + server.error().message);

@@ -13,6 +13,7 @@
 #include "app/egress.h"
 #include "app/error.h"
 #include "app/options.h"
+#include "async/io_pool.h"
 #include "base/outcome.h"
 #include "kv/etcdserver/server.h"
 #include "kv/kv.h"
@@ -21,6 +22,7 @@
 namespace keelson::app {
 
 struct Stores {
+  std::shared_ptr<async::IOPool> etcd_api_io;  // of --serve-etcd-api, null without; outlives the stores
   std::vector<std::unique_ptr<net::DialForwarder>> forwarders;  // of the ways to etcd; they outlive the stores
   std::vector<std::function<kv::Result<void>()>> connects;      // of the etcds: kv::etcd::Unconnected
   std::unique_ptr<kv::Store> main;
@@ -44,7 +46,6 @@ std::function<kv::Result<std::string>(const std::string& host, std::uint16_t por
     const EgressSelector& egress, std::vector<std::unique_ptr<net::DialForwarder>>& forwarders);
 
 // --serve-etcd-api: null when it is off. `stores` must outlive it.
-Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options,
-                                                                     const Stores& stores);
+Outcome<std::unique_ptr<kv::etcdserver::Server>, Error> ServeEtcdAPI(const ServerRunOptions& options, Stores& stores);
 
 }  // namespace keelson::app

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstring>
 
 namespace keelson::base {
 namespace {
@@ -287,13 +288,30 @@ void AppendUTF8(std::string& out, char32_t rune) {
   }
 }
 
+namespace {
+
+// Bytes at the beginning that are ASCII, in whole words.
+std::size_t AsciiWords(std::string_view text) {
+  std::size_t at = 0;
+  for (; at + sizeof(std::uint64_t) <= text.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    if ((word & 0x8080808080808080) != 0) break;
+  }
+  return at;
+}
+
+}  // namespace
+
 bool IsValidUTF8(std::string_view text) {
-  while (!text.empty()) {
+  for (;;) {
+    text.remove_prefix(AsciiWords(text));
+    while (!text.empty() && static_cast<std::uint8_t>(text[0]) < 0x80) text.remove_prefix(1);
+    if (text.empty()) return true;
     const Rune rune = DecodeRune(text);
     if (rune.value == 0xfffd && rune.length == 1) return false;
     text.remove_prefix(static_cast<std::size_t>(rune.length));
   }
-  return true;
 }
 
 std::string ToValidUTF8(std::string_view text) {

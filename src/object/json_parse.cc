@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "base/strings.h"
+#include "object/json_scan.h"
 #include "object/json_text.h"
 
 namespace keelson::object {
@@ -102,32 +103,24 @@ class Parser {
   bool ParseString(std::string_view& out) {
     if (!Take('"')) return false;
     // Most strings need no unescaping: copy them in one piece.
-    std::size_t plain = 0;
-    while (plain < rest_.size() && rest_[plain] != '"' && rest_[plain] != '\\' &&
-           static_cast<std::uint8_t>(rest_[plain]) >= 0x20)
-      ++plain;
+    const std::size_t plain = FindStringSpecial(rest_, 0);
     if (plain < rest_.size() && rest_[plain] == '"' && base::IsValidUTF8(rest_.substr(0, plain))) {
       out = arena_.Copy(rest_.substr(0, plain));
       rest_.remove_prefix(plain + 1);
       return true;
     }
     std::string text;
-    while (!rest_.empty()) {
-      const char c = rest_[0];
-      if (c == '"') {
-        rest_.remove_prefix(1);
-        out = arena_.Copy(base::ToValidUTF8(text));
+    for (;;) {
+      const std::size_t size = FindStringSpecial(rest_, 0);
+      text += rest_.substr(0, size);
+      rest_.remove_prefix(size);
+      if (Take('"')) {
+        if (!base::IsValidUTF8(text)) text = base::ToValidUTF8(text);
+        out = arena_.Copy(text);
         return true;
       }
-      if (static_cast<std::uint8_t>(c) < 0x20) return false;
-      rest_.remove_prefix(1);
-      if (c != '\\') {
-        text += c;
-      } else if (!ParseEscape(text)) {
-        return false;
-      }
+      if (!Take('\\') || !ParseEscape(text)) return false;
     }
-    return false;
   }
 
   bool ParseEscape(std::string& text) {

@@ -1,5 +1,9 @@
 #include "object/json_reader.h"
 
+#include <algorithm>
+
+#include "object/json_scan.h"
+
 namespace keelson::object {
 
 bool JSONReader::Fail() {
@@ -38,15 +42,11 @@ bool JSONReader::EnterList() {
 
 bool JSONReader::SkipString() {
   // REQUIRES: text_[at_] is the opening quote.
-  for (std::size_t i = at_ + 1; i < text_.size(); ++i) {
-    if (text_[i] == '\\') {
-      ++i;
-    } else if (text_[i] == '"') {
-      at_ = i + 1;
-      return true;
-    }
-  }
-  return Fail();
+  std::size_t i = FindStringEnd(text_, at_ + 1);
+  while (i < text_.size() && text_[i] == '\\') i = FindStringEnd(text_, i + 2);
+  if (i >= text_.size()) return Fail();
+  at_ = i + 1;
+  return true;
 }
 
 bool JSONReader::NextMember(std::string_view& key) {
@@ -82,36 +82,18 @@ bool JSONReader::NextItem() {
 }
 
 std::string_view JSONReader::TakeValue() {
-  SkipSpace();
+  const char first = Peek();
   const std::size_t begin = at_;
-  int depth = 0;
-  while (at_ < text_.size()) {
-    const char c = text_[at_];
-    if (c == '"') {
-      if (!SkipString()) return {};
-    } else if (c == '{' || c == '[') {
-      if (++depth > kDepthMax) {
-        Fail();
-        return {};
-      }
-      ++at_;
-      continue;
-    } else if (c == '}' || c == ']') {
-      if (depth == 0) break;  // of the enclosing value: there was no value here
-      --depth;
-      ++at_;
-    } else if (c == ',' || c == ':' || c == ' ' || c == '\n' || c == '\t' || c == '\r') {
-      if (depth == 0) break;
-      ++at_;
-      continue;
-    } else {
-      while (at_ < text_.size() && std::string_view(",:}] \n\t\r\"[{").find(text_[at_]) == std::string_view::npos)
-        ++at_;
-    }
-    if (depth == 0) return text_.substr(begin, at_ - begin);
+  if (first == '"') {
+    if (!SkipString()) return {};
+  } else if (first == '{' || first == '[') {
+    at_ = FindContainerEnd(text_, at_, kDepthMax);
+    if (at_ == std::string_view::npos) Fail();
+  } else {
+    at_ = std::min(text_.find_first_of(",:}] \n\t\r\"[{", at_), text_.size());
+    if (at_ == begin) Fail();  // of the enclosing value: there was no value here
   }
-  Fail();
-  return {};
+  return ok() ? text_.substr(begin, at_ - begin) : std::string_view();
 }
 
 std::optional<std::string_view> FindJSONMember(std::string_view object, std::string_view key) {

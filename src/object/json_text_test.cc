@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
+#include "object/json_scan.h"
+
 namespace keelson::object {
 namespace {
 
@@ -73,6 +78,80 @@ TEST(JSONText, Parses) {
     EXPECT_FALSE(ParseJSON(arena, text).has_value()) << text;
   }
   EXPECT_FALSE(ParseJSON(arena, std::string(5000, '[')).has_value());
+}
+
+TEST(JSONScan, FindsTheFirstSpecialByteAtEveryPlace) {
+  for (const char special :
+       {'"', '\\', '\n', '\0', '\x1f', ' ', '!', '#', '[', ']', '\x7f', '\x80', '\xa2', '\xdc', '\xff'}) {
+    const bool ends = special == '"' || special == '\\';
+    const bool control = static_cast<unsigned char>(special) < 0x20;
+    for (std::size_t place = 0; place < 20; ++place) {
+      for (std::size_t size = place + 1; size < 26; ++size) {
+        std::string text(size, 'x');
+        text[place] = special;
+        if (place + 1 < size) text[place + 1] = '"';  // Found where `special` is nothing to stop at.
+        const std::size_t next = std::min(place + 1, size);
+        for (std::size_t from = 0; from <= place; ++from) {
+          EXPECT_EQ(FindStringEnd(text, from), ends ? place : next)
+              << int{special} << " at " << place << " of " << size;
+          EXPECT_EQ(FindStringSpecial(text, from), ends || control ? place : next)
+              << int{special} << " at " << place << " of " << size;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(FindStringEnd("abc", 3), 3U);
+  EXPECT_GE(FindStringEnd("abc", 4), 3U);
+}
+
+// Byte by byte, as FindContainerEnd() says.
+std::size_t SlowContainerEnd(std::string_view text, int depth_max) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    } else if (c == '{' || c == '[') {
+      if (++depth > depth_max) return std::string_view::npos;
+    } else if (c == '}' || c == ']') {
+      if (--depth == 0) return i + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+TEST(JSONScan, FindsTheEndOfContainers) {
+  // Pieces make up strings with escapes and brackets at all places of a block of 64 bytes.
+  constexpr std::string_view kPieces[] = {"{",
+                                          "}",
+                                          "[",
+                                          "]",
+                                          ",",
+                                          ":",
+                                          "12",
+                                          " ",
+                                          "\"a\"",
+                                          R"("\"")",
+                                          R"("\\")",
+                                          R"("\\\"")",
+                                          "\"{\"",
+                                          "{}",
+                                          R"("]}[{")",
+                                          R"("\u007b")",
+                                          "\"\xc3\xa9\"",
+                                          "\"01234567890123456789\""};
+  for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+    std::uint64_t state = seed * 0x9e3779b97f4a7c15;
+    const auto next = [&state](std::uint64_t below) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      return (state >> 33) % below;
+    };
+    std::string text(next(2) == 0 ? "{" : "[");
+    for (std::uint64_t pieces = next(60); pieces > 0; --pieces) text += kPieces[next(std::size(kPieces))];
+    if (next(2) == 0) text += "]]]]]]]]]]]]]]]]]]]]]]";
+    const int depth_max = next(4) == 0 ? 6 : 1000;
+    ASSERT_EQ(FindContainerEnd(text, 0, depth_max), SlowContainerEnd(text, depth_max)) << seed << ": " << text;
+  }
 }
 
 }  // namespace

@@ -717,11 +717,11 @@ std::string ValidateManagedFields(const Value& entries) {
 
 namespace {
 
-// fieldsV1 is raw JSON as the field manager writes it, and a map in a custom resource that was read from the store.
+// fieldsV1 of two entries. The field manager writes text; a custom resource that was read from storage has a map.
 bool SameFields(Arena& arena, const Value& a, const Value& b) {
   if (a.is_raw() == b.is_raw()) return a == b;
-  const auto read = object::ParseJSON(arena, a.is_raw() ? a.as_raw() : b.as_raw());
-  return read && *read == (a.is_raw() ? b : a);
+  const auto parsed = object::ParseJSON(arena, a.is_raw() ? a.as_raw() : b.as_raw());
+  return parsed && *parsed == (a.is_raw() ? b : a);
 }
 
 }  // namespace
@@ -738,7 +738,6 @@ void RevertUnchangedTimes(Arena& arena, Value now, const Value& old) {
     for (const char* part : {"manager", "operation", "apiVersion", "fieldsType", "subresource"}) {
       if (!(a[part] == b[part])) return;
     }
-    if (!SameFields(arena, a["fieldsV1"], b["fieldsV1"])) return;
   }
   if (!times_changed) return;
   const Value x = WithoutManagedFields(arena, now);
@@ -756,6 +755,9 @@ void RevertUnchangedTimes(Arena& arena, Value now, const Value& old) {
     });
   };
   if (!same_metadata(x["metadata"], y["metadata"]) || !same_metadata(y["metadata"], x["metadata"])) return;
+  for (std::size_t i = 0; i < entries.size(); ++i) {  // Last: text is parsed for it.
+    if (!SameFields(arena, entries[i]["fieldsV1"], before[i]["fieldsV1"])) return;
+  }
   now["metadata"].Set(arena, "managedFields", before);
 }
 

@@ -604,19 +604,36 @@ TEST_F(FieldManagerTest, ChangedTimesAloneAreReverted) {
   EXPECT_EQ(changed.Get("metadata", "managedFields")[std::size_t{0}]["time"].as_string(), "t2");
 }
 
-// An apply to a custom resource: the manager writes raw JSON, the stored object was read as a map.
-TEST_F(FieldManagerTest, ChangedTimesAreRevertedBesideRawFields) {
-  const Value old = Json(
-      R"({"metadata":{"managedFields":[{"manager":"m","operation":"Apply","time":"t1","fieldsV1":{"f:spec":{"f:a":{}}}}]},"spec":{"a":1}})");
-  for (const char* const fields : {R"({"f:spec":{"f:a":{}}})", R"({"f:spec":{"f:b":{}}})"}) {
-    SCOPED_TRACE(fields);
-    const Value now =
-        Json(R"({"metadata":{"managedFields":[{"manager":"m","operation":"Apply","time":"t2"}]},"spec":{"a":1}})");
-    Value entry = now.Get("metadata", "managedFields")[std::size_t{0}];
-    entry.Set(arena_, "fieldsV1", Value::Raw(fields));
+TEST_F(FieldManagerTest, ChangedTimesOfCustomResourcesAreReverted) {
+  // Stored JSON has sorted keys; the field manager writes integer keys of a list in numeric order.
+  constexpr std::string_view kStored = R"({"f:spec":{"k:{\"port\":443}":{},"k:{\"port\":80}":{}}})";
+  constexpr std::string_view kWritten = R"({"f:spec":{"k:{\"port\":80}":{},"k:{\"port\":443}":{}}})";
+  constexpr std::string_view kOther = R"({"f:spec":{"k:{\"port\":80}":{},"k:{\"port\":444}":{}}})";
+  const auto object = [&](const char* time, Value fields) {
+    Value made = Json(
+        R"({"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1"}]},"spec":{"a":"1"}})");
+    Value entry = made.Get("metadata", "managedFields")[std::size_t{0}];
+    entry.Set(arena_, "time", Value::String(arena_, time));
+    entry.Set(arena_, "fieldsV1", fields);
+    return made;
+  };
+  struct Case {
+    const char* name;
+    Value stored, written;
+    const char* want;
+  };
+  const Case cases[] = {
+      {"map and text", Json(kStored), Value::Raw(kWritten), "t1"},
+      {"map and other text", Json(kStored), Value::Raw(kOther), "t2"},
+      {"map and map", Json(kStored), Json(kWritten), "t1"},
+      {"text and map", Value::Raw(kWritten), Json(kStored), "t1"},
+      {"map and none", Json(kStored), Value(), "t2"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const Value old = object("t1", c.stored), now = object("t2", c.written);
     RevertUnchangedTimes(arena_, now, old);
-    const bool same = std::string_view(fields).contains("f:a");
-    EXPECT_EQ(now.Get("metadata", "managedFields")[std::size_t{0}]["time"].as_string(), same ? "t1" : "t2");
+    EXPECT_EQ(now.Get("metadata", "managedFields")[std::size_t{0}]["time"].as_string(), c.want);
   }
 }
 

@@ -100,17 +100,18 @@ TEST(Flagz, AsCBOR) {
 TEST(Statusz, AsTextAndAsAKind) {
   PathMux mux;
   FixedClock clock;
-  InstallStatusz(mux, {.binary_version = "1.36.4", .emulation_version = "1.36", .compiler = "c", .paths = {"/a", "/b"}},
+  InstallStatusz(mux,
+                 {.binary_version = "1.36.4", .emulation_version = "1.36", .go_version = "none", .paths = {"/a", "/b"}},
                  clock);
   clock.steady = std::chrono::seconds(3 * 3600 + 2 * 60 + 5);
   EXPECT_EQ(
       Body(Ask(mux, "/statusz", "text/plain")),
       std::string("\napiserver statusz\n") + kHeading +
-          "\nStarted: Mon Nov 16 07:00:49 UTC 2026\nUp: 3 hr 02 min 05 sec\nGo version: c\nBinary version: 1.36.4\n"
+          "\nStarted: Mon Nov 16 07:00:49 UTC 2026\nUp: 3 hr 02 min 05 sec\nGo version: none\nBinary version: 1.36.4\n"
           "Emulation version: 1.36\nPaths: /a /b\n");
   EXPECT_EQ(Body(Ask(mux, "/statusz", "application/json;v=v1beta1;g=config.k8s.io;as=Statusz")),
             R"({"kind":"Statusz","apiVersion":"config.k8s.io/v1beta1","metadata":{"name":"apiserver"},)"
-            R"("startTime":"2026-11-16T07:00:49Z","uptimeSeconds":10925,"goVersion":"c","binaryVersion":"1.36.4",)"
+            R"("startTime":"2026-11-16T07:00:49Z","uptimeSeconds":10925,"goVersion":"none","binaryVersion":"1.36.4",)"
             R"("emulationVersion":"1.36","paths":["/a","/b"]})"
             "\n");
 }

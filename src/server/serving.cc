@@ -134,7 +134,7 @@ void Serving::PrepareRun() {
   if (options_.flagz) InstallFlagz(mux, *options_.flagz, options_.zpages_cbor);
   if (options_.statusz) {
     StatuszOptions statusz{.binary_version = options_.git_version.substr(options_.git_version.starts_with('v') ? 1 : 0),
-                           .compiler = "clang " __clang_version__,
+                           .go_version = options_.go_version,
                            .cbor = options_.zpages_cbor};
     const auto minor = statusz.binary_version.rfind('.');
     statusz.emulation_version = statusz.binary_version.substr(0, minor);

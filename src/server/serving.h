@@ -37,6 +37,7 @@ struct ServingOptions {
   std::chrono::nanoseconds plugin_grace = std::chrono::seconds(5);
   std::chrono::nanoseconds livez_grace_period{0};
   std::string git_version = "v1.36.3";
+  std::string go_version = "none";  // of /statusz; the same as in /version
   std::string version_document;     // of /version
   bool profiling = true;            // /debug
   std::string debug_socket_path;    // with profiling: /debug without authentication on a socket in the file system

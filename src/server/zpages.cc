@@ -164,7 +164,7 @@ void InstallStatusz(PathMux& mux, StatuszOptions options, const base::Clock& clo
         const auto up = std::chrono::duration_cast<std::chrono::seconds>(clock.Monotonic() - since).count();
         if (form->encoding == Form::Encoding::kText) {
           std::string text = Heading("statusz");
-          text += "\nStarted: " + UnixDate(started) + "\nUp: " + UpTime(up) + "\nGo version: " + shared->compiler +
+          text += "\nStarted: " + UnixDate(started) + "\nUp: " + UpTime(up) + "\nGo version: " + shared->go_version +
                   "\nBinary version: " + shared->binary_version + "\nEmulation version: " + shared->emulation_version +
                   "\nPaths: " + base::Join(shared->paths, " ") + "\n";
           return endpoints::TextPage(text);
@@ -173,7 +173,7 @@ void InstallStatusz(PathMux& mux, StatuszOptions options, const base::Clock& clo
         Value document = NewDocument(arena, "Statusz", form->version);
         document.Set(arena, "startTime", Value::String(arena, RFC3339(started)));
         document.Set(arena, "uptimeSeconds", up);
-        document.Set(arena, "goVersion", std::string_view(shared->compiler));
+        document.Set(arena, "goVersion", std::string_view(shared->go_version));
         document.Set(arena, "binaryVersion", std::string_view(shared->binary_version));
         document.Set(arena, "emulationVersion", std::string_view(shared->emulation_version));
         Value paths = Value::List(arena);

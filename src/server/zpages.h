@@ -22,7 +22,7 @@ void InstallFlagz(PathMux& mux, FlagValues flags, CBOR cbor = CBOR::kRefused);
 struct StatuszOptions {
   std::string binary_version;     // 1.36.4
   std::string emulation_version;  // 1.36
-  std::string compiler;           // shown where upstream has its Go version
+  std::string go_version;         // "none" for a program that is not compiled by Go
   std::vector<std::string> paths;
   CBOR cbor = CBOR::kRefused;
 };

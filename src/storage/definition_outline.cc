@@ -1,5 +1,7 @@
 #include "storage/definition_outline.h"
 
+#include <string>
+
 #include "object/json_reader.h"
 #include "object/json_text.h"
 #include "storage/packed.h"
@@ -49,9 +51,10 @@ Value ReadVersions(base::Arena& arena, object::JSONReader& reader) {
 }  // namespace
 
 std::optional<Value> DefinitionOutline(base::Arena& arena, std::string_view stored) {
-  object::JSONReader reader(Unpacked(arena, stored));
+  const UnversionedText text = UnpackedUnversioned(arena, stored);
+  object::JSONReader reader(text.json);
   if (reader.Peek() != '{') return std::nullopt;
-  const Value outline = ReadMembers(arena, reader, [&](std::string_view member) {
+  Value outline = ReadMembers(arena, reader, [&](std::string_view member) {
     if (member == "metadata") {
       return ReadMembers(arena, reader, [&](std::string_view key) {
         return key == "managedFields" ? Skip(reader) : ReadWhole(arena, reader);
@@ -64,6 +67,10 @@ std::optional<Value> DefinitionOutline(base::Arena& arena, std::string_view stor
     });
   });
   if (!reader.ok()) return std::nullopt;
+  if (text.resource_version != 0) {
+    const Value version = Value::String(arena, std::to_string(text.resource_version));
+    outline.EnsureMap(arena, "metadata").Set(arena, "resourceVersion", version);
+  }
   const std::string_view version = outline["apiVersion"].as_string();
   if (version == kServed) return outline;
   const auto converted = ConvertDefinition(arena, outline, version, kServed);

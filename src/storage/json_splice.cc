@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <string>
+
+#include "object/json_scan.h"
 
 namespace keelson::storage {
 namespace {
@@ -25,7 +28,8 @@ class Skipper {
   bool String(std::string_view& out) {
     if (!Take('"')) return false;
     const std::size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+    at_ = object::FindStringEnd(text_, begin);
+    while (at_ < text_.size() && text_[at_] == '\\') at_ = object::FindStringEnd(text_, at_ + 2);
     if (at_ >= text_.size()) return false;
     out = text_.substr(begin, at_ - begin);
     ++at_;
@@ -33,37 +37,18 @@ class Skipper {
   }
   bool Value() {
     Space();
-    int depth = 0;
-    std::string_view ignored;
-    do {
-      if (at_ >= text_.size()) return false;
-      switch (text_[at_]) {
-        case '"':
-          if (!String(ignored)) return false;
-          break;
-        case '{':
-        case '[':
-          ++depth;
-          ++at_;
-          break;
-        case '}':
-        case ']':
-          --depth;
-          ++at_;
-          break;
-        case ',':
-        case ':':
-        case ' ':
-        case '\n':
-        case '\t':
-        case '\r':
-          ++at_;
-          break;
-        default:
-          while (at_ < text_.size() && std::string_view(",]} \n\t\r").find(text_[at_]) == std::string_view::npos) ++at_;
-      }
-    } while (depth > 0);
-    return depth == 0;
+    if (at_ >= text_.size()) return false;
+    const char first = text_[at_];
+    if (first == '"') {
+      std::string_view ignored;
+      return String(ignored);
+    }
+    if (first == '{' || first == '[') {
+      at_ = object::FindContainerEnd(text_, at_, std::numeric_limits<int>::max());
+      return at_ != std::string_view::npos;
+    }
+    at_ = std::min(text_.find_first_of(",]} \n\t\r", at_), text_.size());
+    return true;
   }
   void Space() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))

@@ -26,11 +26,13 @@ constexpr std::string_view kSharedBegin = ",\"spec\":{", kSharedEnd = ",\"status
 
 struct Header {
   std::uint64_t resource_version = 0;
-  std::uint32_t size = 0;   // of the plain bytes
-  std::uint32_t begin = 0;  // of the shared text in them
-  TextPool::ID text = 0;    // 0: none
+  std::uint32_t size : 31 = 0;    // of the plain bytes
+  std::uint32_t current : 1 = 1;  // These are what was stored, and what would be stored.
+  std::uint32_t begin = 0;        // of the shared text in them
+  TextPool::ID text = 0;          // 0: none
 };
 constexpr std::size_t kHeaderBytes = kMagic.size() + sizeof(Header);
+constexpr std::size_t kSizeMax = 0x7fffffff;
 
 Header ReadHeader(std::string_view held) {
   Header header;
@@ -62,6 +64,11 @@ bool IsCompressed(const Header& header) { return header.size >= kCompressedBytes
 // Repetitions of the shared text in a large rest (an annotation with the whole definition) are worth its decompression.
 bool IsPrefix(std::size_t rest_size) { return rest_size >= kCompressedBytesMin / 2; }
 
+// string_view::find() looks at every quote.
+bool HasResourceVersion(std::string_view plain) {
+  return ::memmem(plain.data(), plain.size(), kResourceVersion.data(), kResourceVersion.size()) != nullptr;
+}
+
 // The part of `plain` that other versions of the object have too; empty when there is none to speak of.
 std::string_view SharedPart(std::string_view plain) {
   const std::size_t begin = plain.find(kSharedBegin), end = plain.rfind(kSharedEnd);
@@ -86,9 +93,9 @@ std::optional<SharedBytes> PackShared(const SharedBytes& plain, Header header) {
 }
 
 // `plain` itself where it is small or does not compress. REQUIRES: no resourceVersion inside.
-SharedBytes Pack(const SharedBytes& plain) {
-  if (plain.size() < kPackedBytesMin || plain.size() > UINT32_MAX) return plain;
-  const Header header{.size = static_cast<std::uint32_t>(plain.size())};
+SharedBytes Pack(const SharedBytes& plain, bool current) {
+  if (plain.size() < kPackedBytesMin || plain.size() > kSizeMax) return plain;
+  const Header header{.size = static_cast<std::uint32_t>(plain.size()), .current = current ? 1U : 0U};
   if (auto shared = PackShared(plain, header)) return *std::move(shared);
   std::string packed;
   if (!IsCompressed(header) || !AppendCompressed(packed, plain.view())) return plain;
@@ -164,7 +171,7 @@ class PackedCodec final : public ResourceCodec, public StoredForm {
 
   Outcome<SharedBytes, std::string> Encode(base::Arena& arena, Value object) const override {
     KS_TRY(const SharedBytes plain, inner_->Encode(arena, object));
-    return Pack(plain);
+    return Pack(plain, true);
   }
   Outcome<Value, std::string> Decode(base::Arena& arena, std::string_view stored) const override {
     if (!IsPacked(stored)) return inner_->Decode(arena, stored);
@@ -175,12 +182,13 @@ class PackedCodec final : public ResourceCodec, public StoredForm {
   Outcome<SharedBytes, std::string> Normalize(std::string_view stored) const override {
     if (IsPacked(stored)) return SharedBytes();
     KS_TRY(SharedBytes normalized, inner_->Normalize(stored));
-    const std::size_t size = normalized.empty() ? stored.size() : normalized.size();
+    const bool current = normalized.empty();
+    const std::size_t size = current ? stored.size() : normalized.size();
     if (size < kPackedBytesMin) return normalized;
-    const SharedBytes plain = normalized.empty() ? SharedBytes(stored) : std::move(normalized);
-    if (plain.view().find(kResourceVersion) == std::string_view::npos) return Pack(plain);
+    const SharedBytes plain = current ? SharedBytes(stored) : std::move(normalized);
+    if (!HasResourceVersion(plain.view())) return Pack(plain, current);
     KS_TRY(const SharedBytes unversioned, inner_->WithResourceVersion(plain.view(), 0));
-    return Pack(unversioned);
+    return Pack(unversioned, current);
   }
   Outcome<SharedBytes, std::string> WithResourceVersion(std::string_view stored,
                                                         std::uint64_t resource_version) const override {
@@ -216,9 +224,10 @@ class PackedCodec final : public ResourceCodec, public StoredForm {
     if (!plain) return std::string(kDamaged);
     return *std::move(plain);
   }
-  bool IsCurrent(std::string_view raw) const override {
-    const auto normalized = inner_->Normalize(raw);
-    return normalized.ok() && normalized->empty();
+  bool IsCurrent(std::string_view raw, const SharedBytes& normalized) const override {
+    if (IsPacked(normalized.view())) return ReadHeader(normalized.view()).current == 1;
+    const auto inner = inner_->Normalize(raw);
+    return inner.ok() && inner->empty();
   }
 
  private:
@@ -236,6 +245,13 @@ SharedBytes Unpacked(const SharedBytes& held) {
 
 std::string_view Unpacked(base::Arena& arena, std::string_view held) {
   return IsPacked(held) ? arena.Copy(Whole(held).view()) : held;
+}
+
+UnversionedText UnpackedUnversioned(base::Arena& arena, std::string_view held) {
+  if (!IsPacked(held)) return {.json = held};
+  const auto plain = Plain(held);
+  if (!plain) return {};
+  return {.json = arena.Copy(plain->view()), .resource_version = ReadHeader(held).resource_version};
 }
 
 std::unique_ptr<ResourceCodec> NewPackedCodec(std::unique_ptr<ResourceCodec> inner) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -30,6 +31,13 @@ bool IsPacked(std::string_view held);
 // bytes are damaged.
 base::SharedBytes Unpacked(const base::SharedBytes& held);
 std::string_view Unpacked(base::Arena& arena, std::string_view held);  // the same, in `arena` where it is packed
+// The same without writing the resourceVersion into the text, which has to be walked for it: `resource_version` is the
+// one of a packed object, 0 where the text has its own.
+struct UnversionedText {
+  std::string_view json;
+  std::uint64_t resource_version = 0;
+};
+UnversionedText UnpackedUnversioned(base::Arena& arena, std::string_view held);
 
 // `inner` writes JSON in a schema's order, has no separate stored form, and its selectors read metadata only.
 std::unique_ptr<ResourceCodec> NewPackedCodec(std::unique_ptr<ResourceCodec> inner);

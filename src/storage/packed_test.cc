@@ -73,6 +73,7 @@ TEST_F(PackedTest, LargeObjectsReadAsUnpackedOnesDo) {
   const auto outline = DefinitionOutline(arena, held.view());
   ASSERT_TRUE(outline.has_value());
   EXPECT_EQ(outline->Get("spec", "group").as_string(), "example.com");
+  EXPECT_EQ(outline->Get("metadata", "resourceVersion").as_string(), "7");
 }
 
 TEST_F(PackedTest, AttributesOutliveTheUnpackedBytes) {
@@ -95,11 +96,27 @@ TEST_F(PackedTest, TheStoreGetsPlainBytes) {
   const auto written = form().ToStorage(*encoded);
   ASSERT_TRUE(written.ok());
   EXPECT_EQ(written->view(), stored);
-  EXPECT_TRUE(form().IsCurrent(stored));
+  const auto normalized = codec_->Normalize(stored);
+  ASSERT_TRUE(normalized.ok());
+  EXPECT_TRUE(form().IsCurrent(stored, *normalized));
   // An update that changes nothing is recognized by its bytes.
   const auto again = codec_->WithResourceVersion(encoded->view(), 7);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, Held(stored, 7));
+}
+
+TEST_F(PackedTest, AnotherStoredVersionIsNotCurrent) {
+  for (const int words : {1, 1000, 4000}) {  // as it is, with a shared spec, compressed
+    SCOPED_TRACE(words);
+    const std::string current = Definition(words);
+    std::string other = current;
+    other.replace(other.find("v1beta1"), 7, "v1");
+    for (const std::string& stored : {current, other}) {
+      const auto normalized = codec_->Normalize(stored);
+      ASSERT_TRUE(normalized.ok());
+      EXPECT_EQ(form().IsCurrent(stored, *normalized), stored == current);
+    }
+  }
 }
 
 // The same definition with another status and, where given, an annotation.

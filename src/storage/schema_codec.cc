@@ -105,7 +105,7 @@ class SchemaCodec final : public ResourceCodec, public StoredForm {
   std::string UID(std::string_view stored) const override;
   bool differs() const override { return options_.media != Media::kSame; }
   Outcome<SharedBytes, std::string> ToStorage(const SharedBytes& normalized) const override;
-  bool IsCurrent(std::string_view raw) const override;
+  bool IsCurrent(std::string_view raw, const SharedBytes& normalized) const override;
 
  private:
   using Media = SchemaCodecOptions::Media;
@@ -192,7 +192,7 @@ Outcome<SharedBytes, std::string> SchemaCodec::ToStorage(const SharedBytes& norm
   return SharedBytes(yaml);
 }
 
-bool SchemaCodec::IsCurrent(std::string_view raw) const {
+bool SchemaCodec::IsCurrent(std::string_view raw, const SharedBytes&) const {
   if (codec::HasEnvelope(raw) || raw.starts_with('{') != (options_.media == Media::kJSON)) return false;
   base::Arena arena;
   std::string json;

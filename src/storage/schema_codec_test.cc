@@ -117,8 +117,8 @@ TEST(SchemaCodec, AnotherEncodingInTheStore) {
     EXPECT_TRUE(stored->view().starts_with(media == Media::kJSON ? "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\""
                                                                  : "apiVersion: v1\ndata:\n  key: \"no\"\n"))
         << stored->view();
-    EXPECT_TRUE(form->IsCurrent(stored->view()));
-    EXPECT_FALSE(form->IsCurrent(memory->view()));
+    EXPECT_TRUE(form->IsCurrent(stored->view(), {}));
+    EXPECT_FALSE(form->IsCurrent(memory->view(), {}));
     const auto again = codec->Normalize(stored->view());
     ASSERT_TRUE(again.ok()) << again.error();
     EXPECT_EQ(*again, *memory);

@@ -163,7 +163,7 @@ Outcome<void, Store::Unreadable> Store::CheckDecodes(std::string_view plain, std
 
 Outcome<RecentWrites::Read, std::string> Store::ReadBack(const SharedBytes& plain) const {
   KS_TRY(SharedBytes normalized, parts_.codec.Normalize(plain.view()));
-  const bool current = parts_.form != nullptr ? parts_.form->IsCurrent(plain.view()) : normalized.empty();
+  const bool current = parts_.form != nullptr ? parts_.form->IsCurrent(plain.view(), normalized) : normalized.empty();
   return RecentWrites::Read{.normalized = std::move(normalized), .current = current};
 }
 

@@ -17,8 +17,9 @@ class StoredForm {
   virtual bool differs() const = 0;
   // The bytes to store. REQUIRES: normalized bytes without a resourceVersion.
   virtual Outcome<base::SharedBytes, std::string> ToStorage(const base::SharedBytes& normalized) const = 0;
-  // Whether what lies there is in the encoding and version in which it would be written.
-  virtual bool IsCurrent(std::string_view raw) const = 0;
+  // Whether what lies there is in the encoding and version in which it would be written. `normalized` is what the codec
+  // has made of it, empty where that is `raw` itself.
+  virtual bool IsCurrent(std::string_view raw, const base::SharedBytes& normalized) const = 0;
 };
 
 }  // namespace keelson::storage

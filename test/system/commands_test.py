@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import tarfile
+import termios
 import time
 
 sys.dont_write_bytecode = True
@@ -44,8 +45,8 @@ def run(*command, code=0, **kwargs):
     return done.stdout + done.stderr
 
 
-def on_terminal(command, until=None, seconds=60):
-    """The output of a command whose stdin, stdout and stderr are a terminal; ended with SIGTERM once `until` is in it."""
+def on_terminal(command, until=None, send=signal.SIGTERM, seconds=60):
+    """The output of a command whose stdin, stdout and stderr are a terminal. Once `until` is in it, the signal or the text `send` ends it."""
     pid, fd = pty.fork()
     if pid == 0:
         os.execv(command[0], command)
@@ -57,10 +58,12 @@ def on_terminal(command, until=None, seconds=60):
             break
         text += part
         if until and until in text:
-            os.kill(pid, signal.SIGTERM)
+            os.write(fd, send.encode()) if isinstance(send, str) else os.kill(pid, send)
             until = None
     os.kill(pid, signal.SIGKILL) if time.monotonic() >= end else None
     _, status = os.waitpid(pid, 0)
+    usual = termios.ICANON | termios.ECHO | termios.ISIG
+    expect(termios.tcgetattr(fd)[3] & usual == usual, "%s leaves the terminal in another mode" % command)
     os.close(fd)
     return text.replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)
 
@@ -130,17 +133,24 @@ def etcd_flags(folder):
 
 
 def etcd_awaited(binary, folder):
-    """While etcd does not answer, the reason is logged and a signal ends the server."""
-    log = open(folder + "/log", "w+")
-    process = subprocess.Popen([binary, "--etcd-servers=http://127.0.0.1:%d" % free_port(), "--secure-port=%d" % free_port()] + etcd_flags(folder),
-                               stderr=log, stdin=subprocess.DEVNULL)
-    try:
-        eventually(lambda: "Waiting for etcd" in open(log.name).read(), "nothing is told")
-        process.terminate()
-        expect(process.wait(15) == 0, "exit code %s" % process.returncode)
-    finally:
-        process.kill()
-    expect("connection refused" in open(log.name).read(), open(log.name).read())
+    """While etcd does not answer, the cause is logged and a signal ends the server. A silent etcd is not blamed on TLS."""
+    with socket.socket() as silent:  # accepts connections (backlog) and never answers
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(64)
+        address = "://127.0.0.1:%d" % silent.getsockname()[1]
+        for url, cause in (("http://127.0.0.1:%d" % free_port(), "connection refused: nothing listens there"),
+                           ("http" + address, "it accepts the connection and does not answer"),
+                           ("https" + address, "TLS: no answer to the handshake")):
+            with open(folder + "/log", "w") as log:
+                process = subprocess.Popen([binary, "--etcd-servers=" + url, "--secure-port=%d" % free_port()] + etcd_flags(folder), stderr=log, stdin=subprocess.DEVNULL)
+            try:
+                eventually(lambda: cause in open(log.name).read(), "%s: %r is not logged" % (url, cause), 18)
+                process.terminate()
+                expect(process.wait(15) == 0, "exit code %s" % process.returncode)
+            finally:
+                process.kill()
+            text = open(log.name).read()
+            expect("Waiting for etcd" in text and ("TLS" in text) == ("TLS" in cause), "%s: %s" % (url, text))
 
 
 def etcd_not_needed_to_find_mistakes(binary, folder):
@@ -318,13 +328,25 @@ def top(binary, folder):
     text = run(binary, "top", "--kubeconfig", server.kubeconfig, "--once")
     for part in ("memory ", "LIST configmaps", "FLOW CONTROL", "global-default", "RESOURCES, largest"):
         expect(part in text, "%r is not in %s" % (part, text))
-    expect("may this user get /metrics" in run(binary, "top", "--kubeconfig", dead_kubeconfig(server, folder), code=1), "no advice")
+    expect("may this user get /metrics" in run(binary, "top", "--kubeconfig", dead_kubeconfig(server, folder, free_port()), code=1), "no advice")
+    # Live: keys and signals end it, also while the server does not answer, and leave the terminal as it was.
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        unanswered = dead_kubeconfig(server, folder, silent.getsockname()[1])
+        for kubeconfig, until in ((server.kubeconfig, "REQUESTS, slowest"), (unanswered, "Waiting for the server")):
+            for send, code in (("q", 0), ("\x03", 0), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, -signal.SIGINT), (signal.SIGHUP, -signal.SIGHUP)):
+                begin = time.monotonic()
+                text, ended = on_terminal([binary, "top", "--kubeconfig", kubeconfig], until, send)
+                expect(ended == code and time.monotonic() - begin < 8,  # the client itself gives up after 10 s
+                       "%r: exit code %d after %.1f s" % (send, ended, time.monotonic() - begin))
+                expect("\x1b[?1049h" in text and text.endswith("\x1b[?25h\x1b[?1049l"), "%r: the screen is not restored: %r" % (send, text[-80:]))
     server.stop()
 
 
-def dead_kubeconfig(server, folder):
+def dead_kubeconfig(server, folder, port):
     with open(server.kubeconfig) as f:
-        text = f.read().replace(":%d" % server.port, ":%d" % free_port())
+        text = f.read().replace(":%d" % server.port, ":%d" % port)
     path = folder + "/dead.kubeconfig"
     with open(path, "w") as f:
         f.write(text)

@@ -1,7 +1,10 @@
 #include "app/commands/top.h"
 
 #include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -10,6 +13,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
+#include <iterator>
 #include <optional>
 
 #include "app/commands/output.h"
@@ -48,20 +53,45 @@ class Reader {
     reader->client_ = *std::move(client);
     return reader;
   }
-  Outcome<MetricsText, Error> Read() {
-    webhook::Request request;
-    request.method = "GET";
-    request.path = "/metrics";
-    auto calling = client_->Call(std::move(request));
-    const auto answer = asio::co_spawn(io_.executor(0), std::move(calling), asio::use_future).get();
+
+  // Begins a call; answered() becomes readable with its answer, which Finish() returns (and waits for).
+  void Start() {
+    auto calling = Call(client_, answered());
+    answer_ = asio::co_spawn(io_.executor(0), std::move(calling), asio::use_future);
+  }
+  int answered() const { return answered_.fd; }
+  Outcome<MetricsText, Error> Finish() {
+    const auto answer = answer_.get();
+    eventfd_t count = 0;
+    eventfd_read(answered(), &count);
     if (!answer.ok()) return Error(answer.error().message, "is the server running, and may this user get /metrics?");
     return MetricsText::Parse(answer->body.view());
   }
 
  private:
+  using Answer = Outcome<webhook::Response, webhook::Error>;
+  struct EventFD {
+    EventFD() = default;
+    ~EventFD() { close(fd); }
+    EventFD(const EventFD&) = delete;
+    EventFD& operator=(const EventFD&) = delete;
+    int fd = eventfd(0, EFD_CLOEXEC);
+  };
   Reader() = default;
+
+  static Awaitable<Answer> Call(std::shared_ptr<webhook::RESTClient> client, int answered) {
+    webhook::Request request;
+    request.method = "GET";
+    request.path = "/metrics";
+    Answer answer = co_await client->Call(std::move(request));
+    eventfd_write(answered, 1);
+    co_return answer;
+  }
+
+  EventFD answered_;
   async::IOPool io_{1};
   std::shared_ptr<webhook::RESTClient> client_;
+  std::future<Answer> answer_;
 };
 
 double AgeOf(const MetricsText& metrics) {
@@ -70,41 +100,84 @@ double AgeOf(const MetricsText& metrics) {
   return started > 0 ? now - started : 1;
 }
 
-// Keys come one by one and unseen until this is destroyed.
-class RawTerminal {
+// Signals that end a program, held back from all threads that are started later, so that the terminal is restored first.
+class EndingSignals {
  public:
-  RawTerminal() {
-    on_ = isatty(STDIN_FILENO) != 0 && tcgetattr(STDIN_FILENO, &before_) == 0;
-    if (!on_) return;
-    termios raw = before_;
-    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
-    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+  EndingSignals() {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set_, number);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    fd_ = signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK);
   }
-  ~RawTerminal() {
-    if (on_) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-  }
-  RawTerminal(const RawTerminal&) = delete;
-  RawTerminal& operator=(const RawTerminal&) = delete;
+  ~EndingSignals() { close(fd_); }
+  EndingSignals(const EndingSignals&) = delete;
+  EndingSignals& operator=(const EndingSignals&) = delete;
 
-  // True when the user wants to leave within the time.
-  bool WaitForQuit(std::chrono::milliseconds time) const {
+  int fd() const { return fd_; }
+  // Ends the process by the signal that came, as if it had not been held back; returns when none came.
+  void Obey() const {
+    signalfd_siginfo info;
+    if (read(fd_, &info, sizeof(info)) != sizeof(info)) return;
+    raise(static_cast<int>(info.ssi_signo));
+    pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
+  }
+
+ private:
+  sigset_t set_ = {};
+  int fd_ = -1;
+};
+
+// The alternate screen without a cursor; keys come one by one and unseen. As before once this is destroyed.
+class Screen {
+ public:
+  Screen() {
+    keys_ = isatty(STDIN_FILENO) != 0 && tcgetattr(STDIN_FILENO, &before_) == 0;
+    if (keys_) {
+      termios raw = before_;
+      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+      tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    }
+    std::fputs("\x1b[?1049h\x1b[?25l\x1b[HWaiting for the server's answer\n", stdout);
+    std::fflush(stdout);
+  }
+  ~Screen() {
+    std::fputs("\x1b[?25h\x1b[?1049l", stdout);
+    std::fflush(stdout);
+    if (keys_) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  // Until `ready` is readable (-1: nothing) or the time is over; true when the user leaves before, by key or signal.
+  bool WaitForQuit(const EndingSignals& signals, int ready, std::chrono::milliseconds time) const {
     constexpr char kInterrupt = 3;
     const auto end = Clock::now() + time;
     for (;;) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
       if (left.count() <= 0) return false;
-      pollfd input{on_ ? STDIN_FILENO : -1, POLLIN, 0};
-      if (poll(&input, 1, static_cast<int>(left.count())) <= 0) continue;
-      char key = 0;
-      if (read(STDIN_FILENO, &key, 1) != 1) return true;
-      if (key == 'q' || key == 'Q' || key == kInterrupt) return true;
+      pollfd waited[] = {{ready, POLLIN, 0}, {signals.fd(), POLLIN, 0}, {keys_ ? STDIN_FILENO : -1, POLLIN, 0}};
+      if (poll(waited, std::size(waited), static_cast<int>(left.count())) <= 0) continue;
+      if (waited[1].revents != 0) return true;
+      if (waited[2].revents != 0) {
+        char key = 0;
+        if (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q' || key == kInterrupt) return true;
+      }
+      if (waited[0].revents != 0) return false;
     }
   }
 
  private:
-  bool on_ = false;
+  bool keys_ = false;
   termios before_{};
 };
+
+// 24 rows of 80 columns where the terminal does not know (serial lines, some containers).
+winsize ScreenSize() {
+  winsize size{};
+  ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+  if (size.ws_row == 0) size.ws_row = 24;
+  if (size.ws_col == 0) size.ws_col = 80;
+  return size;
+}
 
 // As many rows of each of the three tables as the screen holds, and lines no longer than it is wide.
 std::string Fit(const std::string& text, const winsize& screen) {
@@ -117,30 +190,48 @@ std::string Fit(const std::string& text, const winsize& screen) {
   return fitted;
 }
 
-int Live(Reader& reader, std::chrono::milliseconds interval) {
-  const RawTerminal terminal;
+void ShowUntilQuit(Reader& reader, std::chrono::milliseconds interval, const EndingSignals& signals) {
+  constexpr std::chrono::hours kUntilAnswered{24};  // the client has a timeout of its own
+  const Screen screen;
   std::optional<MetricsText> before;
   auto read_at = Clock::now();
-  std::fputs("\x1b[?1049h\x1b[?25l", stdout);  // alternate screen, cursor hidden
-  for (bool leave = false; !leave;) {
-    auto now = reader.Read();
+  do {
+    reader.Start();
+    if (screen.WaitForQuit(signals, reader.answered(), kUntilAnswered)) return;
+    auto now = reader.Finish();
     const auto at = Clock::now();
-    winsize screen{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
-    ioctl(STDOUT_FILENO, TIOCGWINSZ, &screen);
+    const winsize size = ScreenSize();
     if (!now.ok()) {
       std::printf("\x1b[H\x1b[J%s\n", now.error().message().c_str());
     } else {
-      const std::size_t rows = screen.ws_row > 30 ? (screen.ws_row - 22) / 3 : 3;
+      const std::size_t rows = size.ws_row > 30 ? (size.ws_row - 22) / 3 : 3;
       const double seconds = before ? std::chrono::duration<double>(at - read_at).count() : AgeOf(*now);
-      const std::string page = TopView(*now, before ? &*before : nullptr, seconds, {.rows = rows});
-      std::printf("\x1b[H%s\x1b[J", Fit(page, screen).c_str());
+      const std::string page =
+          TopView(*now, before ? &*before : nullptr, seconds, {.rows = rows, .columns = size.ws_col});
+      std::printf("\x1b[H%s\x1b[J", Fit(page, size).c_str());
       before = *std::move(now);
       read_at = at;
     }
     std::fflush(stdout);
-    leave = terminal.WaitForQuit(interval);
-  }
-  std::fputs("\x1b[?25h\x1b[?1049l", stdout);
+  } while (!screen.WaitForQuit(signals, -1, interval));
+}
+
+int Live(const std::string& kubeconfig, std::chrono::milliseconds interval) {
+  const EndingSignals signals;
+  const auto reader = Reader::New(kubeconfig);
+  if (!reader.ok()) return Fail(reader.error());
+  ShowUntilQuit(**reader, interval, signals);
+  signals.Obey();
+  return 0;
+}
+
+int Once(const std::string& kubeconfig) {
+  const auto reader = Reader::New(kubeconfig);
+  if (!reader.ok()) return Fail(reader.error());
+  (*reader)->Start();
+  const auto metrics = (*reader)->Finish();
+  if (!metrics.ok()) return Fail(metrics.error());
+  std::fputs(TopView(*metrics, nullptr, AgeOf(*metrics), {.rows = kRowsOnce}).c_str(), stdout);
   return 0;
 }
 
@@ -160,13 +251,7 @@ int RunTop(const std::vector<std::string>& given) {
   if (!arguments.empty()) return Fail("cannot use " + base::GoQuote(arguments[0]) + "\n" + kTopUsage);
   if (!interval || *interval < 1 || *interval > 3600) return Fail("--interval must be from 1 to 3600 seconds");
   if (kubeconfig.empty()) kubeconfig = DefaultKubeconfig();
-  const auto reader = Reader::New(kubeconfig);
-  if (!reader.ok()) return Fail(reader.error());
-  if (!once) return Live(**reader, std::chrono::seconds(*interval));
-  const auto metrics = (*reader)->Read();
-  if (!metrics.ok()) return Fail(metrics.error());
-  std::fputs(TopView(*metrics, nullptr, AgeOf(*metrics), {.rows = kRowsOnce}).c_str(), stdout);
-  return 0;
+  return once ? Once(kubeconfig) : Live(kubeconfig, std::chrono::seconds(*interval));
 }
 
 }  // namespace keelson::app

@@ -22,8 +22,10 @@ struct Requests {
 
 std::string Resource(const Sample& sample) {
   std::string text(sample.Label("resource"));
+  const auto sub = sample.Label("subresource");
+  if (text.empty() && sub.starts_with('/')) return std::string(sub);  // a path: /readyz
   if (text.empty()) text = "-";
-  if (const auto sub = sample.Label("subresource"); !sub.empty()) text += "/" + std::string(sub);
+  if (!sub.empty()) text += "/" + std::string(sub);
   if (const auto group = sample.Label("group"); !group.empty()) text += "." + std::string(group);
   return text;
 }
@@ -73,9 +75,16 @@ std::string Time(double seconds) {
   return fmt::format("{:.1f} s", seconds);
 }
 
+// A table of the page: the name of each row, and its formatted figures.
+struct Table {
+  std::string title, heads;
+  std::vector<Pair> rows;
+};
+
 using Rows = std::vector<std::pair<Pair, Requests>>;
 
-std::string RequestTables(const MetricsText& now, const MetricsText* before, double seconds, TopOptions options) {
+std::vector<Table> RequestTables(const MetricsText& now, const MetricsText* before, double seconds,
+                                 TopOptions options) {
   std::map<Pair, Requests> all;
   AddRequests(now, 1, all);
   if (before != nullptr) AddRequests(*before, -1, all);
@@ -84,27 +93,27 @@ std::string RequestTables(const MetricsText& now, const MetricsText* before, dou
     if (requests.count > 0) rows.emplace_back(key, std::move(requests));
   }
   const auto table = [&](const char* title, auto less) {
-    std::string text = fmt::format("\n{:<44} {:>9} {:>9} {:>9} {:>7}\n", title, "per s", "mean", "99% <=", "5xx");
+    Table made{.title = title, .heads = fmt::format("{:>9} {:>9} {:>9} {:>7}", "per s", "mean", "99% <=", "5xx")};
     std::ranges::sort(rows, less);
     for (std::size_t i = 0; i < std::min(options.rows, rows.size()); ++i) {
       const auto& [key, r] = rows[i];
-      text += fmt::format("  {:<42} {:>9.1f} {:>9} {:>9} {:>7.0f}\n", key.first + " " + key.second, r.count / seconds,
-                          Time(r.seconds / r.count), Time(Percentile99(r.buckets)), r.errors);
+      made.rows.emplace_back(key.first + " " + key.second,
+                             fmt::format("{:>9.1f} {:>9} {:>9} {:>7.0f}", r.count / seconds, Time(r.seconds / r.count),
+                                         Time(Percentile99(r.buckets)), r.errors));
     }
-    if (rows.empty()) text += "  none\n";
-    return text;
+    return made;
   };
-  return table("REQUESTS, most often", [](const auto& a, const auto& b) { return a.second.count > b.second.count; }) +
-         table("REQUESTS, slowest", [](const auto& a, const auto& b) {
-           return a.second.seconds / a.second.count > b.second.seconds / b.second.count;
-         });
+  return {table("REQUESTS, most often", [](const auto& a, const auto& b) { return a.second.count > b.second.count; }),
+          table("REQUESTS, slowest", [](const auto& a, const auto& b) {
+            return a.second.seconds / a.second.count > b.second.seconds / b.second.count;
+          })};
 }
 
 struct Held {
   double objects = 0, bytes = 0, watchers = 0;
 };
 
-std::string ResourceTable(const MetricsText& now, TopOptions options) {
+Table ResourceTable(const MetricsText& now, TopOptions options) {
   std::map<std::string, Held> by_resource;
   for (const Sample& s : now.Find("apiserver_resource_objects")) by_resource[Resource(s)].objects += s.value;
   for (const Sample& s : now.Find("apiserver_resource_size_estimate_bytes")) by_resource[Resource(s)].bytes += s.value;
@@ -115,20 +124,20 @@ std::string ResourceTable(const MetricsText& now, TopOptions options) {
   std::vector<std::pair<std::string, Held>> rows(by_resource.begin(), by_resource.end());
   std::erase_if(rows, [](const auto& row) { return row.second.objects <= 0 && row.second.watchers <= 0; });
   std::ranges::sort(rows, [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
-  std::string text = fmt::format("\n{:<44} {:>9} {:>9} {:>9}\n", "RESOURCES, largest", "objects", "bytes", "watches");
+  Table made{.title = "RESOURCES, largest", .heads = fmt::format("{:>9} {:>9} {:>9}", "objects", "bytes", "watches")};
   for (std::size_t i = 0; i < std::min(options.rows, rows.size()); ++i) {
     const auto& [name, held] = rows[i];
-    text += fmt::format("  {:<42} {:>9.0f} {:>9} {:>9.0f}\n", name, held.objects,
-                        HumanBytes(static_cast<std::uint64_t>(std::max(0.0, held.bytes))), held.watchers);
+    const std::string bytes = HumanBytes(static_cast<std::uint64_t>(std::max(0.0, held.bytes)));
+    made.rows.emplace_back(name, fmt::format("{:>9.0f} {:>9} {:>9.0f}", held.objects, bytes, held.watchers));
   }
-  return text;
+  return made;
 }
 
 struct Level {
   double seats = 0, executing = 0, queued = 0, rejected = 0;
 };
 
-std::string FlowControlTable(const MetricsText& now, const MetricsText* before) {
+Table FlowControlTable(const MetricsText& now, const MetricsText* before) {
   std::map<std::string, Level> levels;
   const auto add = [&levels](const MetricsText& metrics, const char* name, double Level::* field, double sign) {
     for (const Sample& s : metrics.Find(name)) levels[std::string(s.Label("priority_level"))].*field += sign * s.value;
@@ -138,12 +147,33 @@ std::string FlowControlTable(const MetricsText& now, const MetricsText* before) 
   add(now, "apiserver_flowcontrol_current_inqueue_requests", &Level::queued, 1);
   add(now, "apiserver_flowcontrol_rejected_requests_total", &Level::rejected, 1);
   if (before != nullptr) add(*before, "apiserver_flowcontrol_rejected_requests_total", &Level::rejected, -1);
-  if (levels.empty()) return "";
-  std::string text =
-      fmt::format("\n{:<44} {:>9} {:>9} {:>9} {:>9}\n", "FLOW CONTROL", "seats", "running", "queued", "rejected");
+  Table made{.title = "FLOW CONTROL",
+             .heads = fmt::format("{:>9} {:>9} {:>9} {:>9}", "seats", "running", "queued", "rejected")};
   for (const auto& [name, level] : levels) {
-    text += fmt::format("  {:<42} {:>9.0f} {:>9.0f} {:>9.0f} {:>9.0f}\n", name, level.seats, level.executing,
-                        level.queued, level.rejected);
+    made.rows.emplace_back(name, fmt::format("{:>9.0f} {:>9.0f} {:>9.0f} {:>9.0f}", level.seats, level.executing,
+                                             level.queued, level.rejected));
+  }
+  return made;
+}
+
+// Figures are in the same columns in every table: names take as many columns as the longest, or as the screen leaves.
+std::string Aligned(const std::vector<Table>& tables, TopOptions options) {
+  constexpr std::size_t kIndent = 2, kNameMin = 18;
+  std::size_t name_width = kNameMin, figures_width = 0;
+  for (const Table& table : tables) {
+    figures_width = std::max(figures_width, table.heads.size());
+    for (const auto& [name, figures] : table.rows) name_width = std::max(name_width, name.size());
+  }
+  const std::size_t others = kIndent + 1 + figures_width;
+  if (options.columns > 0) name_width = std::min(name_width, std::max(options.columns, others + kNameMin) - others);
+  std::string text;
+  for (const Table& table : tables) {
+    text += fmt::format("\n{:<{}} {}\n", table.title, kIndent + name_width, table.heads);
+    for (const auto& [name, figures] : table.rows) {
+      const bool fits = name.size() <= name_width;
+      text += fmt::format("  {:<{}} {}\n", fits ? name : name.substr(0, name_width - 2) + "..", name_width, figures);
+    }
+    if (table.rows.empty()) text += "  none\n";
   }
   return text;
 }
@@ -165,8 +195,10 @@ std::string TopView(const MetricsText& now, const MetricsText* before, double se
       100 * rate("process_cpu_seconds_total"), rate("apiserver_request_total"),
       now.Sum("apiserver_current_inflight_requests"), watches, rate("apiserver_watch_events_total"),
       HumanBytes(static_cast<std::uint64_t>(std::max(0.0, now.Sum("apiserver_storage_size_bytes")))));
-  return text + RequestTables(now, before, seconds, options) + ResourceTable(now, options) +
-         FlowControlTable(now, before);
+  std::vector<Table> tables = RequestTables(now, before, seconds, options);
+  tables.push_back(ResourceTable(now, options));
+  if (Table levels = FlowControlTable(now, before); !levels.rows.empty()) tables.push_back(std::move(levels));
+  return text + Aligned(tables, options);
 }
 
 }  // namespace keelson::app

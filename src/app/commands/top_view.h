@@ -9,7 +9,8 @@
 namespace keelson::app {
 
 struct TopOptions {
-  std::size_t rows = 8;  // of each table at most
+  std::size_t rows = 8;     // of each table at most
+  std::size_t columns = 0;  // of the screen: longer names are cut; 0: none is
 };
 
 // `before` null: rates and latencies since the server started. `seconds` between the two readings; without `before`

@@ -37,18 +37,24 @@ void QuietGRPC() {
   static_cast<void>(done);
 }
 
-// The error of a connection attempt, in words for the user.
-std::string InWords(const std::string& error) {
+// The error of a connection attempt, in words for the user. TLS is suggested only where the error points to it: a peer
+// that accepts connections and stays silent is most often an etcd that is starting, stopped or overloaded.
+std::string InWords(const std::string& error, bool secure) {
   const auto has = [&error](std::string_view text) { return error.find(text) != std::string::npos; };
   if (has("Connection refused")) return "connection refused: nothing listens there";
   if (has("CERTIFICATE_VERIFY_FAILED") || has("certificate verify failed"))
     return "TLS: its certificate is not of an authority known here (--etcd-cafile?)";
   if (has("WRONG_VERSION_NUMBER") || has("wrong version number"))
     return "TLS: it does not speak TLS there (http:// instead of https://?)";
+  if (has("Handshake read failed"))
+    return "TLS: no answer to the handshake: it hangs, or does not speak TLS (http:// instead of https://?)";
   if (has("Handshake") || has("handshake"))
     return "TLS: the handshake failed; does it want a client certificate (--etcd-certfile, --etcd-keyfile)? " + error;
-  if (has("ocket closed") || has("onnection reset"))
-    return "it closes the connection: does it want TLS (https://), or a client certificate (--etcd-certfile)?";
+  if (has("before receiving SETTINGS frame")) return "it accepts the connection and does not answer";
+  if (has("ocket closed") || has("onnection reset")) {
+    return secure ? "it closes the connection: does it want a client certificate (--etcd-certfile, --etcd-keyfile)?"
+                  : "it closes the connection: is this etcd's client address, and does it want TLS (https://)?";
+  }
   if (has("Name or service not known") || has("DNS resolution")) return "its name is not known (DNS)";
   return error;
 }
@@ -97,6 +103,7 @@ Result<std::shared_ptr<Client>> Client::Make(Options options) {
     const std::size_t colon = address.rfind(':');
     auto credentials = secure ? grpc::SslCredentials(tls) : grpc::InsecureChannelCredentials();
     Endpoint endpoint;
+    endpoint.secure = secure;
     endpoint.host = address.substr(0, colon);
     if (colon != std::string::npos)
       endpoint.port = static_cast<std::uint16_t>(base::ParseUint64(address.substr(colon + 1)).value_or(0));
@@ -147,7 +154,7 @@ std::string Client::ConnectProblem() {
     context.set_deadline(std::chrono::system_clock::now() + kAttempt);
     pb::StatusResponse answer;
     const grpc::Status status = endpoint.maintenance->Status(&context, pb::StatusRequest(), &answer);
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return InWords(status.error_message());
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return InWords(status.error_message(), endpoint.secure);
   }
   return "";
 }

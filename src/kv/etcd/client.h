@@ -31,6 +31,7 @@ enum class ProgressOrder : std::uint8_t { kUnknown, kOrdered, kOvertakes };  // 
 struct Endpoint {
   std::string host;
   std::uint16_t port = 0;
+  bool secure = false;  // TLS
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<pb::KV::Stub> kv;
   std::unique_ptr<pb::Watch::Stub> watch;

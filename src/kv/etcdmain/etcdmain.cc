@@ -11,6 +11,7 @@
 #include <set>
 #include <string_view>
 
+#include "async/io_pool.h"
 #include "base/failpoint.h"
 #include "base/parent.h"
 #include "base/strings.h"
@@ -272,11 +273,13 @@ int Main(const std::vector<std::string>& arguments) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   if (flags->exit_with_parent) base::EndWithParent();
+  const auto io = std::make_shared<async::IOPool>(etcdserver::kIOThreads);  // outlives the store
   auto store = OpenStore(*flags);
   if (!store.ok()) return Fail("cannot open the store: " + store.error().message);
   std::vector<std::unique_ptr<etcdserver::Server>> servers;
   for (const std::string& url : flags->listen_client_urls) {
     etcdserver::Options options;
+    options.io = io;
     options.address = AddressOf(url);
     options.name = flags->name;
     options.client_urls =

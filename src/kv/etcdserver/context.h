@@ -27,13 +27,15 @@ struct Context {
       : store(store_in),
         embedded(dynamic_cast<mvcc::EmbeddedStore*>(&store_in)),
         options(std::move(options_in)),
-        io(2),
+        pool(options.io ? options.io : std::make_shared<async::IOPool>(kIOThreads)),
+        io(*pool),
         blocking("etcd-api", 1) {}
   Store& store;
   mvcc::EmbeddedStore* const embedded;  // the same, when it is in this process
   Options options;
   async::Gate gate;  // of coroutines under way
-  async::IOPool io;
+  const std::shared_ptr<async::IOPool> pool;
+  async::IOPool& io;
   async::BlockingPool blocking;  // for defragmentation
 };
 

@@ -7,11 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "async/io_pool.h"
 #include "kv/kv.h"
 
 namespace keelson::kv::etcdserver {
 
+inline constexpr std::size_t kIOThreads = 2;
+
 struct Options {
+  // Its I/O threads; the server makes them if null. A store's own threads resume coroutines there: their pool is
+  // destroyed after such a store.
+  std::shared_ptr<async::IOPool> io;
   std::string address;  // "127.0.0.1:2379"; port 0 chooses one. "unix:/path": a socket for this user alone, without TLS
   // With all three: mutual TLS, with files that are read again when they change. Without, only a loopback address is
   // served.

@@ -84,6 +84,11 @@ TEST(SchemaRules, Errors) {
            "a":{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string","$ref":""}]}}})",
        {"s.properties[a].anyOf[1].$ref: Forbidden: $ref is not supported",
         "s.properties[metadata].$ref: Forbidden: $ref is not supported"}},
+      {"empty lists of values or schemas beside the types of int-or-string are ignored",
+       R"({"type":"object","properties":{
+           "a":{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer","enum":[]},{"type":"string","allOf":[]}]},
+           "b":{"x-kubernetes-int-or-string":true,"allOf":[{"anyOf":[{"type":"integer","enum":[]},{"type":"string","definitions":{}}]}]}}})",
+       {}},
       {"rules of an untyped schema with a default",
        R"({"type":"object","properties":{"a":{"x-kubernetes-preserve-unknown-fields":true,"default":"x",
            "x-kubernetes-validations":[{"rule":"true"}]}}})",

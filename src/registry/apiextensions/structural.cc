@@ -23,14 +23,18 @@ Value AdditionalSchema(const Value& schema) {
   return schema["additionalProperties"].is_map() ? schema["additionalProperties"] : Value();
 }
 
-// NewStructural makes nothing of an empty $ref.
-bool IsEmptyReference(std::string_view field, const Value& value) {
-  return field == "$ref" && value.as_string().empty();
+// NewStructural makes nothing of an empty $ref, nor of a list or map of no values or schemas.
+bool IsDropped(std::string_view field, const Value& value) {
+  if (field == "$ref") return value.as_string().empty();
+  constexpr std::string_view kContainers[] = {
+      "enum", "allOf", "anyOf", "oneOf", "items", "definitions", "patternProperties", "dependencies"};
+  return (value.is_list() || value.is_map()) && value.empty() &&
+         std::ranges::find(kContainers, field) != std::end(kContainers) && !(field == "items" && value.is_map());
 }
 
 bool IsOnlyType(const Value& schema, std::string_view type) {
   return schema["type"].as_string() == type && std::ranges::all_of(schema.members(), [](const object::Member& member) {
-           return member.key == "type" || IsEmptyReference(member.key, member.value);
+           return member.key == "type" || IsDropped(member.key, member.value);
          });
 }
 
@@ -118,13 +122,7 @@ void ValidateMetadata(const Value& metadata, bool check, Level level, const Fiel
   bool clean = properties.size() == known;
   for (const std::string_view field : SetFields(metadata)) {
     if (field == "type" || field == "default" || field == "properties") continue;
-    const Value value = metadata[field];
-    // NewStructural makes nothing of these when they are empty, nor of a list of no schemas.
-    const bool dropped =
-        IsEmptyReference(field, value) ||
-        (value.is_list() && value.empty() &&
-         (field == "enum" || field == "allOf" || field == "anyOf" || field == "oneOf" || field == "items"));
-    clean = clean && dropped;
+    clean = clean && IsDropped(field, metadata[field]);
   }
   if (!clean) {
     errors.push_back(Forbidden(
