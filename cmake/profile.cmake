@@ -7,6 +7,9 @@ set(keelson_profiled admission apiextensions async audit auth auth_rbac auth_ser
   kv_rocks meta net object patch registry registry_apiextensions registry_core registry_resource registry_rules registry_strategy request schema_structural server
   storage telemetry tracing validation validation_structural validation_structural_cel webhook)
 
+# Functions of a file alone are counted under the file's name, not under its path, which is another one in every tree.
+set(keelson_profile_names "SHELL:-mllvm -static-func-full-module-prefix=false")
+
 if(NOT CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" OR KEELSON_SANITIZE)
   set(KEELSON_PROFILE "off")
 endif()
@@ -17,12 +20,12 @@ function(keelson_profile_options target name)
     return()
   endif()
   if(KEELSON_PROFILE STREQUAL "generate")
-    target_compile_options(${target} PRIVATE -fprofile-generate -fprofile-update=atomic)
+    target_compile_options(${target} PRIVATE -fprofile-generate -fprofile-update=atomic ${keelson_profile_names})
     target_link_options(${target} INTERFACE -fprofile-generate)
   elseif(EXISTS ${keelson_profile})
     # Relative to the build folder, or a compiler cache would not share between trees.
     file(RELATIVE_PATH path ${CMAKE_BINARY_DIR} ${keelson_profile})
-    target_compile_options(${target} PRIVATE -fprofile-use=${path} -Wno-backend-plugin -Wno-profile-instr-out-of-date -Wno-profile-instr-unprofiled)
+    target_compile_options(${target} PRIVATE -fprofile-use=${path} ${keelson_profile_names} -Wno-backend-plugin -Wno-profile-instr-out-of-date -Wno-profile-instr-unprofiled)
     get_target_property(sources ${target} SOURCES)
     list(FILTER sources EXCLUDE REGEX "^[$]<")
     set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS ${keelson_profile})
