@@ -9,6 +9,7 @@
 #include "endpoints/handlers.h"
 #include "endpoints/responses.h"
 #include "object/go_text.h"
+#include "object/json_text.h"
 #include "patch/field_manager.h"
 #include "patch/json_patch.h"
 #include "patch/merge_patch.h"
@@ -31,10 +32,10 @@ meta::Status InvalidPatchResult(std::string_view patched, std::string_view error
   return meta::Status(std::move(fields));
 }
 
-// JSON as the patch library leaves it: objects that a patch reached into have sorted members, the rest keep their
-// order. Values from the patch are as sent (`as_sent`) or sorted.
-void EncodePatched(const Value& value, const Value& before, bool as_sent, std::string& out) {
-  if (value.is_list() && (before.is_list() || as_sent)) {
+// JSON as a merge patch leaves it: objects that it reached into and values from it have sorted members, the rest keep their
+// order.
+void EncodeMerged(const Value& value, const Value& before, std::string& out) {
+  if (value.is_list() && before.is_list()) {
     const auto was = before.items();
     out += '[';
     for (std::size_t i = 0; i < value.size(); ++i) {
@@ -42,20 +43,20 @@ void EncodePatched(const Value& value, const Value& before, bool as_sent, std::s
       // An item may have moved: its old position, else the old item at its index.
       const auto same = i < was.size() && value[i] == was[i] ? was.begin() + static_cast<std::ptrdiff_t>(i)
                                                              : std::ranges::find(was, value[i]);
-      EncodePatched(value[i], same != was.end() ? *same : i < was.size() ? was[i] : Value(), as_sent, out);
+      EncodeMerged(value[i], same != was.end() ? *same : i < was.size() ? was[i] : Value(), out);
     }
     out += ']';
     return;
   }
-  if (!value.is_map() || !(before.is_map() || as_sent)) return codec::EncodeJSON(value, out);
+  if (!value.is_map() || !before.is_map()) return codec::EncodeJSON(value, out);
   std::vector<object::Member> members(value.members().begin(), value.members().end());
-  if (before.is_map() && !(value == before)) std::ranges::sort(members, {}, &object::Member::key);
+  if (!(value == before)) std::ranges::sort(members, {}, &object::Member::key);
   out += '{';
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (i > 0) out += ',';
     codec::EncodeJSON(Value(members[i].key), out);
     out += ':';
-    EncodePatched(members[i].value, before[members[i].key], as_sent, out);
+    EncodeMerged(members[i].value, before[members[i].key], out);
   }
   out += '}';
 }
@@ -177,8 +178,9 @@ meta::Result<Value> Patcher::Apply(Value current) {
   // left as it was.
   const auto shown = [&] {
     if (strategic) return object::GoSprint(patch_);
+    if (type_ == kJSONPatch) return object::ToJSON(patched);
     std::string text_of_result;
-    EncodePatched(patched, document, type_ == kJSONPatch, text_of_result);
+    EncodeMerged(patched, document, text_of_result);
     return text_of_result;
   };
   auto read = scope_.codec->FromDocument(

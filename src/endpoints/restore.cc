@@ -96,7 +96,10 @@ std::string WrongKind(base::Arena& arena, const Scope& scope, const Value& patch
   const auto slash = api_version.find('/');
   const std::string_view group = slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
   const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
-  if (kind.empty() || api_version.empty()) return "";
+  if (kind.empty() || api_version.empty()) {
+    const auto type_meta = codec::FindTypeMeta(arena, text);
+    return type_meta.ok() ? "" : "couldn't get version/kind; json parse error: " + type_meta.error().message;
+  }
   const schema::Struct* type = codec::RegisteredType({std::string(group), std::string(version), std::string(kind)});
   const bool own_scheme = scope.kind.group == "apiregistration.k8s.io" || scope.kind.group == "apiextensions.k8s.io";
   if (type == nullptr || !SameScheme(group, scope.kind.group)) {

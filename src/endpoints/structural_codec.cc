@@ -151,7 +151,6 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
 Outcome<KindCodec::Document, std::string> StructuralCodec::FromDocument(base::Arena& arena, const Scope&,
                                                                         Value document, Source source,
                                                                         bool strict) const {
-  if (!document.is_map()) return std::string("json: cannot unmarshal into Go value of type map[string]interface {}");
   if (!document["kind"].is_string() || !document["apiVersion"].is_string() || document["kind"].as_string().empty()) {
     std::string text;
     codec::EncodeJSON(document, text);

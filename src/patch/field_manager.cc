@@ -179,8 +179,8 @@ std::optional<TypeRef> FieldManager::TypeOf(std::string_view api_version) const 
   return options_.convert ? RootType(&found->second) : type();
 }
 
-Value FieldManager::Canonicalized(Arena& arena, const Value& object) const {
-  return Canonical(arena, WithoutManagedFields(arena, object), type(), !options_.custom_resource);
+Value FieldManager::Canonicalized(Arena& arena, const Value& object, EmptyInItems empty) const {
+  return Canonical(arena, WithoutManagedFields(arena, object), type(), !options_.custom_resource, empty);
 }
 
 // The base that a created object is compared with.
@@ -194,7 +194,7 @@ Value FieldManager::BaseObject(Arena& arena) const {
 
 // A webhook is sent all of the live object, as upstream does; its managedFields are never owned anyway.
 Value FieldManager::CanonicalLive(Arena& arena, const Value& live) const {
-  if (!options_.awaits_conversion) return Canonicalized(arena, live);
+  if (!options_.awaits_conversion) return Canonicalized(arena, live, EmptyInItems::kLeftOut);
   return Canonical(arena, live, type(), false);
 }
 
@@ -423,7 +423,7 @@ void FieldManager::Update(Arena& arena, const Value& live, Value now, std::strin
     objects.now.Set(arena, "apiVersion", now["apiVersion"]);
   }
   const Value before = live.is_null() ? BaseObject(arena) : CanonicalLive(arena, objects.old);
-  const Value after = Canonicalized(arena, objects.now);
+  const Value after = Canonicalized(arena, objects.now, EmptyInItems::kKept);
   // Built-in objects were decoded by their schema. What a custom resource has in common with the old one is looked at
   // once.
   const auto is_valid = [&](const Value& object) { return Validate(object, type(), true).empty(); };

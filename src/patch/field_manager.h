@@ -88,7 +88,7 @@ class FieldManager {
   }
   std::optional<TypeRef> TypeOf(std::string_view api_version) const;
   Value BaseObject(base::Arena& arena) const;
-  Value Canonicalized(base::Arena& arena, const Value& object) const;
+  Value Canonicalized(base::Arena& arena, const Value& object, EmptyInItems empty) const;
   Value CanonicalLive(base::Arena& arena, const Value& live) const;
   Outcome<Value, NoView> Convert(const Call& call, const Value& object, std::string_view api_version) const;
   Outcome<Version, NoView> View(const Call& call, const Value& object, std::string_view api_version) const;

@@ -244,6 +244,29 @@ TEST_F(FieldManagerTest, SetsAtomicsAndDefaultsOfKeys) {
   EXPECT_EQ(both.error().message(), "Apply failed with 1 conflict: conflict with \"m1\": .spec.selector");
 }
 
+TEST_F(FieldManagerTest, EmptyIsNotAbsentInItemsOfAtomicLists) {
+  const FieldManager manager = For("v1", "LimitRange");
+  const auto object = [](std::string_view limit) {
+    return R"({"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"a"},"spec":{"limits":[)" + std::string(limit) +
+           "]}}";
+  };
+  const Value live = Create(manager, object(R"({"type":"Pod"})"));
+  EXPECT_EQ(Owners(live), R"(up/Update:{"f:spec":{"f:limits":{}}})");
+  Value now = Json(object(R"({"type":"Pod","max":{}})"));
+  now.EnsureMap(arena_, "metadata").Set(arena_, "uid", "u");
+  manager.Update(arena_, live, now, "other", kNow);
+  EXPECT_EQ(Owners(now), R"(other/Update:{"f:spec":{"f:limits":{}}})");
+
+  // The list itself: absent and empty are the same.
+  const FieldManager account = For("v1", "ServiceAccount");
+  const Value without =
+      Create(account, R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"a","labels":{"k":"v"}}})");
+  Value with = Json(
+      R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"a","labels":{"k":"v"},"uid":"u"},"imagePullSecrets":[]})");
+  account.Update(arena_, without, with, "other", kNow);
+  EXPECT_EQ(Owners(with), Owners(without));
+}
+
 TEST_F(FieldManagerTest, ResetFieldsAreNotOwned) {
   const FieldManager main = For("apps/v1", "Deployment", "", {"status"});
   const auto live = main.Apply(

@@ -22,7 +22,7 @@ bool WrittenAlways(const schema::Struct& type, std::size_t position) {
 
 class Canonicalizer {
  public:
-  explicit Canonicalizer(Arena& arena) : arena_(arena) {}
+  Canonicalizer(Arena& arena, EmptyInItems empty) : arena_(arena), empty_(empty) {}
 
   // As Go would write it.
   Value Typed(const Value& value, const Type& type) {
@@ -93,17 +93,31 @@ class Canonicalizer {
     for (const std::uint16_t position : type.name_index) {
       const Field& field = *type.json_fields[position];
       const Value* present = slots_[base + position];
-      if (present == nullptr ? !WrittenAlways(type, position) : schema::LeftOut(field, field.type->kind, *present))
-        continue;
+      if (present == nullptr ? !WrittenAlways(type, position) : IsLeftOut(field, *present)) continue;
       const Value member = present == nullptr ? Value() : *present;
+      const bool outer = std::exchange(in_atomic_list_, in_atomic_list_ || IsAtomicList(type, field));
       map.AppendMember(arena_, field.name, member.is_null() && field.pointer ? Value() : Typed(member, *field.type));
+      in_atomic_list_ = outer;
     }
     slots_.resize(base);
     return map;
   }
 
+  static bool IsAtomicList(const schema::Struct& type, const Field& field) {
+    return field.type->kind == Kind::kList && MemberType(type, field).list == schema::ListTopology::kAtomic;
+  }
+
+  bool IsLeftOut(const Field& field, const Value& value) const {
+    const Kind kind = field.type->kind;
+    const bool may_be_nil = kind == Kind::kList || kind == Kind::kMap || kind == Kind::kBytes;
+    const bool kept = empty_ == EmptyInItems::kKept && in_atomic_list_ && may_be_nil && !value.is_null();
+    return !kept && schema::LeftOut(field, kind, value);
+  }
+
   Arena& arena_;
+  const EmptyInItems empty_;
   std::vector<const Value*> slots_;  // one stack of positions for all levels
+  bool in_atomic_list_ = false;
 };
 
 // Go's %#v of an untyped value.
@@ -240,15 +254,15 @@ class Validator {
 
 }  // namespace
 
-Value Canonical(Arena& arena, const Value& value, const TypeRef& type, bool typed) {
-  Canonicalizer canonicalizer(arena);
+Value Canonical(Arena& arena, const Value& value, const TypeRef& type, bool typed, EmptyInItems empty) {
+  Canonicalizer canonicalizer(arena, empty);
   return typed && type.mode == TypeRef::Mode::kTyped ? canonicalizer.Typed(value, *type.type)
                                                      : canonicalizer.Untyped(value);
 }
 
 Value ZeroObject(Arena& arena, const TypeRef& type) {
   if (type.mode != TypeRef::Mode::kTyped) return Value::Map(arena);
-  return Canonicalizer(arena).Typed(Value(), *type.type);
+  return Canonicalizer(arena, EmptyInItems::kLeftOut).Typed(Value(), *type.type);
 }
 
 Differing DifferingParts(Arena& arena, const Value& old, const Value& now) {

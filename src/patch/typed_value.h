@@ -45,7 +45,11 @@ TypeRef RootType(schema::structural::Node root);
 
 // The value with its members sorted, raw JSON opened. `typed`: the value is a Go struct, so that the values Go writes
 // for absent fields (empty structs, zero values without omitempty) are added, and those it omits are removed.
-Value Canonical(base::Arena& arena, const Value& value, const TypeRef& type, bool typed);
+// Upstream compares atomic lists with reflect.DeepEqual, which tells an empty slice or map in an item of the new object
+// from a nil one. What is stored has only nil ones.
+enum class EmptyInItems : std::uint8_t { kLeftOut, kKept };
+Value Canonical(base::Arena& arena, const Value& value, const TypeRef& type, bool typed,
+                EmptyInItems empty = EmptyInItems::kLeftOut);
 // The canonical form of a kind's zero value: what a created object is compared with.
 Value ZeroObject(base::Arena& arena, const TypeRef& type);
 

@@ -26,6 +26,7 @@ JSON, YAML = "application/json", "application/yaml"
 MERGE, STRATEGIC, PATCH = "application/merge-patch+json", "application/strategic-merge-patch+json", "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 NOT_FOUND = 'configmaps "none" not found'
+PATCHED, NO_KIND = ' "" is invalid: patch: Invalid value: "%s": %s', "couldn't get version/kind; json parse error: json: cannot unmarshal "
 INTO_MAP = "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal %s into Go value of type map[string]interface {}"
 UID = ("Operation cannot be fulfilled on limitranges \"new\": StorageError: invalid object, Code: 4, Key: %s/limitranges/default/new, "
        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ")
@@ -53,6 +54,12 @@ ROWS = [
     # Reviews have no metadata.
     ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", JSON,
      '{"metadata":{"labels":{"a":"b"}},"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}', 422, None),
+    # What a patch makes of an object may be none, or may not say what it is. New values are shown as they were sent, objects on the way to them sorted.
+    ("PATCH", MAP + "?fieldValidation=Ignore", MERGE, "[]", 422, PATCHED % ("[]", NO_KIND + 'array into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }')),
+    ("PATCH", MAP, PATCH, '[{"op":"replace","path":"","value":{"kind":5,"apiVersion":"v1"}}]', 422,
+     PATCHED % (r'{\"apiVersion\":\"v1\",\"kind\":5}', NO_KIND + "number into Go struct field .kind of type string")),
+    ("PATCH", MAP, PATCH, '[{"op":"replace","path":"","value":{"kind":"ConfigMap","apiVersion":"v1","data":{"z":"1"}}},{"op":"add","path":"/data/k","value":{"b":1,"a":2}}]', 422,
+     PATCHED % (r'{\"apiVersion\":\"v1\",\"data\":{\"k\":{\"b\":1,\"a\":2},\"z\":\"1\"},\"kind\":\"ConfigMap\"}', "json: cannot unmarshal object into Go struct field ConfigMap.data of type string")),
     # A strategic merge patch cannot make an object one of another kind; a merge patch tries to.
     ("PATCH", MAP, STRATEGIC, '{"kind":"Foo","apiVersion":"x/y"}', 200, ""),
     # Bytes in a strategic merge patch.
