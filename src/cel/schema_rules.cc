@@ -14,6 +14,7 @@ namespace keelson::cel {
 namespace {
 
 using schema::structural::ListType;
+using schema::structural::MapType;
 using schema::structural::Node;
 using schema::structural::NodeType;
 using schema::structural::Rule;
@@ -199,12 +200,13 @@ bool SchemaRules::VisitChild(Scope& parent, Node child, std::string_view propert
 
 bool SchemaRules::Visit(Scope& scope, const std::string& field, std::optional<std::string> uncorrelatable) {
   const Node node = scope.node;
-  bool malformed = VisitChild(scope, node.additional_properties(), "", field + ".additionalProperties", uncorrelatable);
   const auto forbidden = uncorrelatable ? uncorrelatable : std::optional(std::string(schema_path_) + field);
+  const auto& in_members = node.map_type() == MapType::kUnknown ? forbidden : uncorrelatable;
+  bool malformed = VisitChild(scope, node.additional_properties(), "", field + ".additionalProperties", in_members);
   for (std::size_t i = 0; i < node.property_count(); ++i) {
     const std::string_view name = node.property_name(i);
     malformed |=
-        VisitChild(scope, node.property(i), name, field + ".properties[" + std::string(name) + "]", uncorrelatable);
+        VisitChild(scope, node.property(i), name, field + ".properties[" + std::string(name) + "]", in_members);
   }
   const auto& in_items = node.list_type() != ListType::kMap ? forbidden : uncorrelatable;
   malformed |= VisitChild(scope, node.items(), "", field + ".items", in_items);

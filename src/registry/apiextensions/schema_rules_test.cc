@@ -49,6 +49,13 @@ TEST(SchemaRules, Errors) {
        R"({"type":"object","properties":{"a":{"type":"object","$schema":"x","properties":{"b":{"type":"string"}},
            "x-kubernetes-validations":[{"rule":"true","fieldPath":"nope"}]}}})",
        {"s: Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"}},
+      {"old values cannot be found below a map of an unknown type",
+       R"({"type":"object","x-kubernetes-map-type":"odd",
+           "properties":{"a":{"type":"integer","x-kubernetes-validations":[{"rule":"self == oldSelf"}]}}})",
+       {"s.x-kubernetes-map-type: Unsupported value: \"odd\": supported values: \"atomic\", \"granular\"",
+        "s.properties[a].x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used "
+        "on "
+        "the uncorrelatable portion of the schema within s"}},
       {"field paths lead through additionalProperties that are a bool",
        R"({"type":"object","properties":{"m":{"type":"object","additionalProperties":false}},
            "x-kubernetes-validations":[{"rule":"true","fieldPath":".m['x.y]']"}]})",

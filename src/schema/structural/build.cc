@@ -272,7 +272,8 @@ class Drafter {
     const std::string_view map_type = schema["x-kubernetes-map-type"].as_string();
     const MapType map = map_type == "atomic"     ? MapType::kAtomic
                         : map_type == "granular" ? MapType::kGranular
-                                                 : MapType::kNone;
+                        : map_type.empty()       ? MapType::kNone
+                                                 : MapType::kUnknown;
     draft.kinds = static_cast<std::uint8_t>(static_cast<int>(list) | static_cast<int>(map) << 2);
     if (inside_junctor) return;
     if (list == ListType::kSet || list == ListType::kMap) draft.flags |= Layout::kListTypesBelow;

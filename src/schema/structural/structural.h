@@ -29,7 +29,7 @@ inline constexpr int kDepthMax = 256;
 
 enum class NodeType : std::uint8_t { kNone, kObject, kArray, kString, kInteger, kNumber, kBoolean };
 enum class ListType : std::uint8_t { kNone, kAtomic, kSet, kMap };
-enum class MapType : std::uint8_t { kNone, kAtomic, kGranular };
+enum class MapType : std::uint8_t { kNone, kAtomic, kGranular, kUnknown };  // kUnknown: a text that validation refuses
 
 std::string_view NodeTypeName(NodeType type);  // "object"; "" for kNone
 
