@@ -348,6 +348,10 @@ void PrepareDaemonSet(const Call& call, Value object, Value old) {
     SetGeneration(call, object, old);
 }
 
+void PrepareDaemonSetStatus(const Call& call, Value object, Value old) {
+  SetTemplateGeneration(call.arena, object, TemplateGeneration(old));  // a part of the spec upstream
+}
+
 void ValidateDaemonSet(const Call& call, Value object, Value old, FieldErrors& errors) {
   CheckDaemonSetSpec(object, TemplateOptions(call, old), false, errors);
 }

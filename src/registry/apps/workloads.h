@@ -29,6 +29,7 @@ void StatefulSetRow(base::Arena& arena, const base::Clock& clock, Value object, 
 
 void DefaultDaemonSet(base::Arena& arena, Value object);
 void PrepareDaemonSet(const Call& call, Value object, Value old);
+void PrepareDaemonSetStatus(const Call& call, Value object, Value old);
 void ValidateDaemonSet(const Call& call, Value object, Value old, FieldErrors& errors);
 void ValidateDaemonSetUpdate(const Call& call, Value object, Value old, FieldErrors& errors);
 void ValidateDaemonSetStatusUpdate(const Call& call, Value object, Value old, FieldErrors& errors);

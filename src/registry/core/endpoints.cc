@@ -222,7 +222,7 @@ void ReplicationControllerRow(base::Arena& arena, const base::Clock& clock, Valu
 void EventRow(base::Arena& arena, const base::Clock& clock, Value event, Value cells) {
   const std::string first = Age(clock, IsSet(event, "firstTimestamp") ? event["firstTimestamp"] : event["eventTime"]);
   std::string last = IsSet(event, "lastTimestamp") ? Age(clock, event["lastTimestamp"]) : first;
-  std::int64_t count = std::max<std::int64_t>(Int(event, "count"), 0);
+  std::int64_t count = Int(event, "count");
   if (IsSet(event, "series")) {
     last = Age(clock, event["series"]["lastObservedTime"]);
     count = Int(event["series"], "count");

@@ -31,7 +31,8 @@ void ValidatePodTemplateUpdate(const Call& call, Value object, Value old, FieldE
                           FieldPath("template"), errors);
 }
 
-void WarnPodTemplate(const Call& call, Value object, Value) {
+void WarnPodTemplate(const Call& call, Value object, Value old) {
+  if (!old.is_null() && Int(object["metadata"], "generation") == Int(old["metadata"], "generation")) return;
   WarnPodSpec(call, object["template"]["spec"], object["template"]["metadata"], FieldPath("template"));
 }
 

@@ -161,6 +161,7 @@ Value MaskAllowedChanges(base::Arena& arena, Value pod, Value old, const FieldPa
   const Value before = old["spec"];
   for (const std::string_view list : {"containers", "initContainers"}) {
     for (std::size_t i = 0; i < spec[list].size(); ++i) CopyMember(arena, spec[list][i], before[list][i], "image");
+    if (spec[list].empty()) spec.Erase(list);  // upstream builds the lists anew, so that an empty one becomes nil
   }
   for (const std::string_view key : {"activeDeadlineSeconds", "schedulingGates", "tolerations"})
     CopyMember(arena, spec, before, key);

@@ -80,7 +80,8 @@ constexpr GoField kSource[] = {{"component", "Component"}, {"host", "Host"}};
 
 void ImmutableStruct(const Value& event, const Value& old, std::string_view field, std::span<const GoField> fields,
                      bool pointer, FieldErrors& errors) {
-  if (SemanticEqual(event[field], old[field])) return;
+  const bool comes_or_goes = pointer && event[field].is_null() != old[field].is_null();
+  if (!comes_or_goes && SemanticEqual(event[field], old[field])) return;
   std::string text = pointer && event[field].is_null() ? "null" : RenderGoStruct(event[field], fields);
   errors.push_back(InvalidRendered(FieldPath(field), std::move(text), "field is immutable"));
 }
