@@ -88,7 +88,7 @@ def sorted_errors(message):
     if message.startswith("failed to create typed patch object") and "field not declared in schema" in message:
         return "failed to create typed patch object"
     if message.count("metadata.labels: Invalid value") > 1:
-        return ", ".join(sorted(re.split(r", (?=metadata\.)|: \[", message)))
+        return ", ".join(sorted(re.split(r", (?=metadata\.)|: \[", message.removesuffix("]"))))
     match = re.fullmatch(r"(\w+\.%s .* is invalid: \[)(.*)\]" % re.escape(GROUP), message, re.DOTALL)
     return match.group(1) + ", ".join(sorted(re.split(r", (?=\.?spec|\.?status|<nil>)", match.group(2)))) + "]" if match else message
 
@@ -174,7 +174,8 @@ class Player:
         if isinstance(value, str):
             for pattern, text in BLANKS:
                 value = pattern.sub(text, value)
-            value = re.sub(r"\b(continue|serverAddress|token|nodePort|healthCheckNodePort): \S+", r"\1: <>", value)
+            value = re.sub(r"\b(continue|serverAddress|token|nodePort|healthCheckNodePort): (?:\w+ value: )?[^\s,\]]+", r"\1: <>", value)
+            value = re.sub(r'([nN]odePort\\+": ?|^Duplicate value: )3\d{4}\b', r"\1<>", value)
             if "\nitems:" in value or "\nrows:" in value:  # a list as YAML
                 value = re.sub(r"(?m)^  resourceVersion: .*\n", "", value)
             if "\nkind: APIResourceList\n" in value:
