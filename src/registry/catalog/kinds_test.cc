@@ -654,6 +654,61 @@ TEST(Kinds, Warnings) {
   }
 }
 
+// An update that leaves the template as it is warns of nothing in it.
+TEST(Kinds, PodTemplatesWarnOfWhatChanged) {
+  constexpr std::string_view kBody =
+      R"({"metadata":{"name":"a"},"template":{"spec":{"terminationGracePeriodSeconds":-1,"containers":[{"name":"c","image":"i"}]}}})";
+  const std::vector<std::string> warnings = {
+      "template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as "
+      "1"};
+  Player player;
+  const Target target = ParsePath("/api/v1/namespaces/n/podtemplates/a");
+  const Player::Outcome created = Create(player, target, kBody);
+  EXPECT_EQ(created.warnings, warnings);
+  Value object = player.Decode(target, kBody);
+  EXPECT_EQ(player.Update(target, object, created.object).warnings, std::vector<std::string>());
+  object["template"]["spec"].Set(player.arena(), "hostname", "h");
+  EXPECT_EQ(player.Update(target, object, created.object).warnings, warnings);
+}
+
+// spec.templateGeneration of old, which apps/v1 has in an annotation: a client that leaves it out does not reset it.
+TEST(Kinds, StatusOfADaemonSetKeepsItsTemplateGeneration) {
+  constexpr std::string_view kBody =
+      R"({"metadata":{"name":"a"},"spec":{"selector":{"matchLabels":{"k":"v"}},"template":{"metadata":{"labels":{"k":"v"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+  Player player;
+  const Target target = ParsePath("/apis/apps/v1/namespaces/n/daemonsets/a/status");
+  const Value created = Create(player, ParsePath("/apis/apps/v1/namespaces/n/daemonsets/a"), kBody).object;
+  const Player::Outcome updated = player.Update(target, player.Decode(target, kBody), created);
+  EXPECT_EQ(updated.errors, std::vector<std::string>());
+  EXPECT_EQ(updated.object["metadata"]["annotations"]["deprecated.daemonset.template.generation"].as_string(), "1");
+}
+
+TEST(Kinds, EmptyInitContainersAreNoChangeOfAPod) {
+  Player player;
+  const Target target = ParsePath("/api/v1/namespaces/n/pods/a");
+  const Value pod = Create(player, target, kPlainPod).object;
+  Value object = player.Decode(target, kPlainPod);
+  object["spec"].Set(player.arena(), "initContainers", Value::List(player.arena()));
+  object["spec"].Set(player.arena(), "hostname", "h");
+  const std::vector<std::string> errors = player.Update(target, object, pod).errors;
+  ASSERT_EQ(errors.size(), 1);
+  EXPECT_NE(errors[0].find("Hostname"), std::string::npos) << errors[0];
+  EXPECT_EQ(errors[0].find("InitContainers"), std::string::npos) << errors[0];
+}
+
+TEST(Kinds, CountOfAnEventIsShownAsItIs) {
+  Player player;
+  const Target target = ParsePath("/api/v1/namespaces/n/events/a");
+  const auto count = [&](std::string_view more) {
+    const Value event = player.Decode(
+        target, R"({"metadata":{"name":"a"},"involvedObject":{"namespace":"n"})" + std::string(more) + "}");
+    return player.Row(target, player.ToHub(target, event))[std::size_t{8}].as_int();
+  };
+  EXPECT_EQ(count(""), 1);
+  EXPECT_EQ(count(R"(,"count":-1)"), -1);
+  EXPECT_EQ(count(R"(,"count":3)"), 3);
+}
+
 // A kind has a row function exactly when its table is not the default one, with as many cells as columns.
 TEST(Kinds, RowsFitTheirColumns) {
   base::Arena arena;
