@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Formatting, headers that compile alone, layering. usage: tools/lint.sh [format|headers|layers|includes|ratchet|security_tests]...; all of them without
-# arguments.
+# Formatting, headers that compile alone, layering, modes of scripts. usage: tools/lint.sh [format|headers|layers|modes|includes|ratchet|security_tests]...; all of
+# them without arguments.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 checks=("$@")
-[ ${#checks[@]} -eq 0 ] && checks=(format headers layers includes ratchet security_tests)
+[ ${#checks[@]} -eq 0 ] && checks=(format headers layers modes includes ratchet security_tests)
 problems=0
 
 check_format() {
@@ -87,6 +87,21 @@ check_layers() {
   [ -z "$bad" ] && return
   echo "$bad"
   echo "lint: layers are broken (tools/layers.txt)"
+  problems=1
+}
+
+# Scripts with a #! line can be called by their name, as the pages and other scripts do.
+check_modes() {
+  local bad
+  bad=$(git ls-files -s '*.py' '*.sh' | while read -r mode _ _ name; do
+    line=
+    read -r line <"$name"
+    if [[ $line == '#!'* && $mode != 100755 ]]; then echo "$name is not executable"; fi
+    if [[ $line != '#!'* && $mode == 100755 ]]; then echo "$name is executable without a #! line"; fi
+  done)
+  [ -z "$bad" ] && return
+  echo "$bad"
+  echo "lint: modes in the index do not fit: git update-index --chmod=+x FILE"
   problems=1
 }
 
