@@ -86,6 +86,14 @@ std::string IdentityOf(const CompletedOptions& completed) {
   return hostname.ok() ? controlplane::ServerIdentity(*hostname) : std::string();
 }
 
+// Ends the I/O threads and the coroutines that wait on them. Members above it may still post to them.
+struct JoinAtEnd {
+  std::optional<async::IOPool>& io;
+  ~JoinAtEnd() {
+    if (io) io->Join();
+  }
+};
+
 // The parts of the server in the order of their dependence: each uses those above it and is gone before them. Members
 // made by a later step are empty until then.
 class ServerProcess {
@@ -130,6 +138,7 @@ class ServerProcess {
   std::optional<net::Listener> listener_;
   std::shared_ptr<net::TLSServerContext> tls_;
   telemetry::MetricsRegistry metrics_;
+  std::optional<async::IOPool> io_;  // outlives the stores, whose threads resume coroutines on it
   Stores stores_;
   std::unique_ptr<kv::etcdserver::Server> etcd_api_;
 
@@ -137,7 +146,7 @@ class ServerProcess {
   admission::WebhookMetrics webhook_metrics_{metrics_};
   admission::PolicyMetrics policy_metrics_{metrics_};
   admission::PodSecurityMetrics pod_security_metrics_{metrics_};
-  std::optional<async::IOPool> io_;
+  const JoinAtEnd join_io_{io_};
   const std::string server_id_ = IdentityOf(completed_);  // metrics show its hash
   std::unique_ptr<Encryption> encryption_;
   std::optional<controlplane::ResourceStorage> storage_;

@@ -123,6 +123,24 @@ TEST(Event, WakesWaitersOnce) {
   asio::co_spawn(io.Next(), std::move(late), asio::use_future).get();
 }
 
+// Threads of a store resume coroutines on the pool until the store is destroyed, which is after Join().
+TEST(IOPool, ExecutorsAcceptWorkAfterJoinAndNeverRunIt) {
+  std::weak_ptr<int> weak;
+  bool ran = false;
+  {
+    IOPool pool(1);
+    pool.Join();
+    std::thread([&, executor = pool.executor(0)] {
+      auto held = std::make_shared<int>();
+      weak = held;
+      boost::asio::post(executor, [&ran, held = std::move(held)] { ran = true; });
+    }).join();
+    EXPECT_FALSE(weak.expired());
+  }
+  EXPECT_TRUE(weak.expired()) << "work that was posted is destroyed with the pool";
+  EXPECT_FALSE(ran);
+}
+
 Entry WaitAndLog(Event& event, std::vector<std::string>& log) {
   log.emplace_back("began");
   co_await event.Wait();

@@ -49,9 +49,13 @@ IOPool::IOPool(std::size_t threads) : impl_(std::make_unique<Impl>()) {
   }
 }
 
-IOPool::~IOPool() {
+IOPool::~IOPool() { Join(); }
+
+void IOPool::Join() {
   Stop();
-  for (auto& worker : impl_->workers) worker->thread.join();
+  for (auto& worker : impl_->workers) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
   // On all threads before the first context goes: what they hold may belong to another one.
   for (int pass = 0; pass < kShutdownPasses; ++pass) {
     for (auto& worker : impl_->workers) worker->context.Shutdown();

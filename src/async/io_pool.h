@@ -11,12 +11,15 @@ namespace keelson::async {
 class IOPool {
  public:
   explicit IOPool(std::size_t threads);
-  ~IOPool();  // Stop() and join; coroutines that still wait are destroyed, on the thread of the caller
+  ~IOPool();  // Join()
 
   std::size_t size() const;
   boost::asio::any_io_executor executor(std::size_t index) const;
   boost::asio::any_io_executor Next();  // round robin; from any thread
   void Stop();                          // abandons what is not done
+  // Stop(), then joins the threads and destroys the coroutines that still wait, on the thread of the caller. The executors
+  // accept work until the pool is destroyed; it never runs. For threads that resume coroutines here and end later.
+  void Join();
 
  private:
   struct Impl;
