@@ -250,6 +250,20 @@ Outcome<Kubeconfig, std::string> LoadKubeconfigFile(const std::string& path) {
   return config;
 }
 
+Outcome<Kubeconfig, std::string> LoadKubeconfigFiles(std::string_view paths) {
+  Kubeconfig merged;
+  for (const std::string_view path : base::Split(paths, ':')) {
+    std::error_code unreadable;
+    if (path.empty() || !std::filesystem::exists(path, unreadable)) continue;
+    KS_TRY(Kubeconfig config, LoadKubeconfigFile(std::string(path)));
+    merged.clusters.merge(config.clusters);
+    merged.users.merge(config.users);
+    merged.contexts.merge(config.contexts);
+    if (merged.current_context.empty()) merged.current_context = std::move(config.current_context);
+  }
+  return merged;
+}
+
 Outcome<RESTConfig, std::string> RESTConfigFrom(const Kubeconfig& config) {
   std::vector<std::string> errors;
   KubeconfigContext context;

@@ -63,6 +63,9 @@ struct Kubeconfig {
 Outcome<Kubeconfig, std::string> ParseKubeconfig(std::string_view text, const std::string& directory);
 // upstream's texts: `stat /x: no such file or directory`, `error loading config file "/x": ...`. Blocks on the disk.
 Outcome<Kubeconfig, std::string> LoadKubeconfigFile(const std::string& path);
+// $KUBECONFIG: files separated by ':', merged; the first file with an entry wins, missing files are skipped. Blocks on
+// the disk.
+Outcome<Kubeconfig, std::string> LoadKubeconfigFiles(std::string_view paths);
 
 // The target of the current context (upstream's webhook.LoadKubeconfig): server, CA, credentials, 30 s timeout. Blocks
 // on the disk.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 namespace keelson::webhook {
 namespace {
 
@@ -42,6 +44,24 @@ TEST(Kubeconfig, PathsAreRelativeToTheFile) {
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config->users["u"].client_certificate, "/etc/k/c.pem");
   EXPECT_EQ(config->users["u"].token_file, "/abs");
+}
+
+TEST(Kubeconfig, FirstOfSeveralFilesWins) {
+  const std::string folder = ::testing::TempDir();
+  const std::string first = folder + "kubeconfig-first";
+  const std::string second = folder + "kubeconfig-second";
+  std::ofstream(first) << "users: [{name: u, user: {token: first}}]\ncurrent-context: two\n";
+  std::ofstream(second)
+      << "users: [{name: u, user: {token: second}}, {name: v, user: {token: v}}]\ncurrent-context: one\n"
+         "contexts: [{name: two, context: {cluster: c, user: u}}]\n"
+         "clusters: [{name: c, cluster: {server: 'https://second.example'}}]\n";
+  const auto config = LoadKubeconfigFiles(folder + "absent::" + first + ":" + second);
+  ASSERT_TRUE(config.ok()) << config.error();
+  EXPECT_EQ(config->users.size(), 2u);
+  const auto rest = RESTConfigFrom(*config);
+  ASSERT_TRUE(rest.ok()) << rest.error();
+  EXPECT_EQ(rest->host, "https://second.example");
+  EXPECT_EQ(rest->bearer_token, "first");
 }
 
 TEST(Kubeconfig, ErrorsEqualClientGo) {

@@ -328,6 +328,8 @@ def top(binary, folder):
     text = run(binary, "top", "--kubeconfig", server.kubeconfig, "--once")
     for part in ("memory ", "LIST configmaps", "FLOW CONTROL", "global-default", "RESOURCES, largest"):
         expect(part in text, "%r is not in %s" % (part, text))
+    several = dict(os.environ, KUBECONFIG="%s/absent:%s" % (folder, server.kubeconfig))
+    expect("LIST configmaps" in run(binary, "top", "--once", env=several), "$KUBECONFIG with two files")
     expect("may this user get /metrics" in run(binary, "top", "--kubeconfig", dead_kubeconfig(server, folder, free_port()), code=1), "no advice")
     # Live: keys and signals end it, also while the server does not answer, and leave the terminal as it was.
     with socket.socket() as silent:

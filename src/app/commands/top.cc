@@ -41,10 +41,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kRowsOnce = 20;
 
+// Without --kubeconfig: $KUBECONFIG, which may name several files, or the default data folder's.
+Outcome<webhook::RESTConfig, std::string> LoadConfig(const std::string& kubeconfig) {
+  if (!kubeconfig.empty()) return webhook::LoadKubeconfig(kubeconfig);
+  const char* const given = std::getenv("KUBECONFIG");
+  if (given == nullptr || *given == 0) return webhook::LoadKubeconfig(DataDir::Default() + "/admin.kubeconfig");
+  KS_TRY(const webhook::Kubeconfig config, webhook::LoadKubeconfigFiles(given));
+  return webhook::RESTConfigFrom(config);
+}
+
 class Reader {
  public:
   static Outcome<std::unique_ptr<Reader>, Error> New(const std::string& kubeconfig) {
-    auto config = webhook::LoadKubeconfig(kubeconfig);
+    auto config = LoadConfig(kubeconfig);
     if (!config.ok()) return Error(config.error(), "name a kubeconfig of the server with --kubeconfig");
     std::unique_ptr<Reader> reader(new Reader);
     config->user_agent = "keelson top";
@@ -235,22 +244,16 @@ int Once(const std::string& kubeconfig) {
   return 0;
 }
 
-std::string DefaultKubeconfig() {
-  const char* const given = std::getenv("KUBECONFIG");
-  return given != nullptr && *given != 0 ? given : DataDir::Default() + "/admin.kubeconfig";
-}
-
 }  // namespace
 
 int RunTop(const std::vector<std::string>& given) {
   std::vector<std::string> arguments = given;
-  std::string kubeconfig = TakeFlag(arguments, "kubeconfig");
+  const std::string kubeconfig = TakeFlag(arguments, "kubeconfig");
   const std::string interval_text = TakeFlag(arguments, "interval");
   const bool once = TakeSwitch(arguments, "once") || isatty(STDOUT_FILENO) == 0;
   const auto interval = base::ParseInt64(interval_text.empty() ? "2" : interval_text);
   if (!arguments.empty()) return Fail("cannot use " + base::GoQuote(arguments[0]) + "\n" + kTopUsage);
   if (!interval || *interval < 1 || *interval > 3600) return Fail("--interval must be from 1 to 3600 seconds");
-  if (kubeconfig.empty()) kubeconfig = DefaultKubeconfig();
   return once ? Once(kubeconfig) : Live(kubeconfig, std::chrono::seconds(*interval));
 }
 
