@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 sys.dont_write_bytecode = True
 from rig import Client, end, free_port  # noqa: E402

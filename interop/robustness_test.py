@@ -26,7 +26,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import Client, Server, arguments_of, end, free_port, parser_of  # noqa: E402
+from rig import Client, arguments_of, end, free_port, parser_of  # noqa: E402
 from two_servers_test import EtcdServer, make_pki  # noqa: E402
 
 SPACES = ("default", "robust")

@@ -9,7 +9,6 @@ of its own. left-out.txt names the tests that are not run, because they reach in
 fail here. In both a line is package, slash, test, a tab, the reason; in left-out.txt a test may be followed by a slash and the pattern of a subtest. expected-failures.txt may only shrink: a test in it that passes fails the run until
 its line is gone (--shrink removes such lines). Prints a line for each package, then every failure; writes junit.xml into the work folder.
 """
-import json
 import os
 import re
 import shutil

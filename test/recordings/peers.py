@@ -20,7 +20,6 @@ import subprocess
 import tempfile
 import threading
 import time
-from urllib.parse import urlsplit
 
 KEPT = ("Host", "User-Agent", "Content-Type", "Accept", "Accept-Encoding", "Authorization", "Connection", "Upgrade", "Via",
         "X-Stream-Protocol-Version", "Sec-Websocket-Protocol", "If-None-Match", "Location", "X-Custom", "Cookie")

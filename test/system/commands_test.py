@@ -19,7 +19,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Client, Server, config_map, free_port  # noqa: E402
+from harness import Client, Server, config_map, free_port, run_tests  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 RUNNING = []  # processes that are ended when a test fails
@@ -516,31 +516,5 @@ def migrated_folder(binary, folder):
 TESTS = [help_texts, completion, store_folders, migrated_folder, start_problems, banner, flags_in_force, etcd_awaited, etcd_not_needed_to_find_mistakes, etcd_lost, backup, lost_keys, doctor, top, envtest_assets]
 
 
-def main():
-    binary, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    chosen = sys.argv[3:]
-    failures = []
-    for test in TESTS:
-        if chosen and test.__name__ not in chosen:
-            continue
-        place = os.path.join(folder, test.__name__)
-        shutil.rmtree(place, ignore_errors=True)
-        os.makedirs(place)
-        begin = time.monotonic()
-        try:
-            test(binary, place)
-            result = "ok"
-        except Exception as error:  # any failure is a finding; the next test runs all the same
-            failures.append(test.__name__)
-            result = "FAILED: %s: %s" % (type(error).__name__, error)
-        while RUNNING:
-            process = RUNNING.pop().process
-            if process and process.poll() is None:
-                process.kill()
-                process.wait()
-        print("%s: %s (%.1f s)" % (test.__name__, result, time.monotonic() - begin), flush=True)
-    return 1 if failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS, RUNNING))

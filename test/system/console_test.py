@@ -25,7 +25,7 @@ import urllib.request
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from fake_kubelet import FakeKubelet  # noqa: E402
-from harness import Client, Server, config_map, free_port, source_root  # noqa: E402
+from harness import Client, Server, config_map, free_port, run_tests, source_root  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 RUNNING = []
@@ -1099,33 +1099,5 @@ TESTS = [pages, connections, links, no_links, audit, store, scripts, browser, ca
 ON_REQUEST = [playwright, many, screenshots]
 
 
-def main():
-    binary, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    chosen = sys.argv[3:]
-    failures = []
-    for test in TESTS + ON_REQUEST:
-        if not chosen and test in ON_REQUEST:
-            continue
-        if chosen and test.__name__ not in chosen:
-            continue
-        place = os.path.join(folder, test.__name__)
-        shutil.rmtree(place, ignore_errors=True)
-        os.makedirs(place)
-        begin = time.monotonic()
-        try:
-            test(binary, place)
-            result = "ok"
-        except Exception as error:  # any failure is a finding; the next test runs all the same
-            failures.append(test.__name__)
-            result = "FAILED: %s: %s" % (type(error).__name__, error)
-        while RUNNING:
-            process = RUNNING.pop().process
-            if process and process.poll() is None:
-                process.kill()
-                process.wait()
-        print("%s: %s (%.1f s)" % (test.__name__, result, time.monotonic() - begin), flush=True)
-    return 1 if failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS, RUNNING, ON_REQUEST))

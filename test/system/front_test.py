@@ -2,7 +2,6 @@
 """The network front of the whole server: watches over WebSocket, front proxies, files that change, the graceful end.
 usage: front_test.py KEELSON WORK_FOLDER [NAME ...]
 """
-import base64
 import http.client
 import json
 import os
@@ -13,12 +12,11 @@ import ssl
 import struct
 import subprocess
 import sys
-import threading
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Client, Server, config_map  # noqa: E402
+from harness import Client, Server, config_map, run_tests  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
@@ -458,31 +456,5 @@ def slow_trace(binary, folder):
 TESTS = [websocket_watch, shutdown_sequence, shutdown_watches, request_header, reload_files, slow_trace]
 
 
-def main():
-    binary, folder = sys.argv[1], os.path.abspath(sys.argv[2])
-    chosen = sys.argv[3:]
-    failures = []
-    for test in TESTS:
-        if chosen and test.__name__ not in chosen:
-            continue
-        place = os.path.join(folder, test.__name__)
-        shutil.rmtree(place, ignore_errors=True)
-        os.makedirs(place)
-        begin = time.monotonic()
-        try:
-            test(binary, place)
-            result = "ok"
-        except Exception as error:  # any failure is a finding; the next test runs all the same
-            failures.append(test.__name__)
-            result = "FAILED: %s: %s" % (type(error).__name__, error)
-        while RUNNING:
-            process = RUNNING.pop().process
-            if process and process.poll() is None:
-                process.kill()
-                process.wait()
-        print("%s: %s (%.1f s)" % (test.__name__, result, time.monotonic() - begin), flush=True)
-    return 1 if failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS, RUNNING))

@@ -6,6 +6,7 @@ else got the port first, so several tests can run side by side. Everything stays
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -202,3 +203,30 @@ def config_map(name, data, labels=None):
     if labels:
         metadata["labels"] = labels
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def run_tests(tests, running=(), on_request=()):
+    """The main() of a test program with several tests: KEELSON WORK_FOLDER [NAME]...; each gets a fresh folder of its own. Those of `on_request` run only by name.
+    Processes (`.process`) that a test leaves in `running` are killed after it. Returns the exit code."""
+    binary, folder, chosen = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
+    failures = 0
+    for test in list(tests) + list(on_request):
+        if test.__name__ not in chosen if chosen else test in on_request:
+            continue
+        place = os.path.join(folder, test.__name__)
+        shutil.rmtree(place, ignore_errors=True)
+        os.makedirs(place)
+        begin = time.monotonic()
+        try:
+            test(binary, place)
+            result = "ok"
+        except Exception as error:  # any failure is a finding; the next test runs all the same
+            failures += 1
+            result = "FAILED: %s: %s" % (type(error).__name__, error)
+        while running:
+            process = running.pop().process
+            if process and process.poll() is None:
+                process.kill()
+                process.wait()
+        print("%s: %s (%.1f s)" % (test.__name__, result, time.monotonic() - begin), flush=True)
+    return 1 if failures else 0

@@ -4,7 +4,6 @@
 Every client gets an answer: the whole list, or 429 with Retry-After; the process stays below the limit; afterwards lists are served again.
 With --audit every LIST is audited at the level RequestResponse and the log holds each served list whole (a gigabyte).
 """
-import json
 import os
 import shutil
 import sys

@@ -4,6 +4,7 @@
 The shell finds a `keelson` that adds a free port, so that several tests can run side by side, and where a page manages a service a `systemctl`
 that starts and stops one server. Folders of the system are folders of the test.
 """
+import functools
 import http.client
 import json
 import os
@@ -16,7 +17,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Client, Server, config_map, free_port, source_root  # noqa: E402
+from harness import Client, Server, config_map, free_port, run_tests, source_root  # noqa: E402
 from kubectl_test import find_kubectl  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -300,28 +301,17 @@ def k3s(shell, binary, folder):
 TESTS = [ci, envtest, backup, migrate, k3s]
 
 
-def main():
-    binary, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    find_kubectl()
-    failures = 0
-    for test in TESTS:
-        if sys.argv[3:] and test.__name__ not in sys.argv[3:]:
-            continue
-        place, begin = os.path.join(folder, test.__name__), time.monotonic()
-        shutil.rmtree(place, ignore_errors=True)
-        os.makedirs(place)
-        shell = Shell(binary, place)
+def in_shell(test):
+    @functools.wraps(test)
+    def run(binary, folder):
+        shell = Shell(binary, folder)
         try:
-            test(shell, binary, place)
-            result = "ok"
-        except Exception as error:  # any failure is a finding; the next test runs all the same
-            failures += 1
-            result = "FAILED: %s: %s" % (type(error).__name__, error)
+            test(shell, binary, folder)
         finally:
             shell.stop()
-        print("%s: %s (%.1f s)" % (test.__name__, result, time.monotonic() - begin), flush=True)
-    return 1 if failures else 0
+    return run
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    find_kubectl()
+    sys.exit(run_tests([in_shell(test) for test in TESTS]))

@@ -22,14 +22,13 @@ sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "test", "system"))
 from harness import Client, Server, memory_bound  # noqa: E402
-from webhook_peer import FaultyPeer, reset  # noqa: E402
+from webhook_peer import MEGABYTE, FaultyPeer, endless_chunks, endless_head, gigabyte, reset, trickle_body, trickle_head  # noqa: E402
 
 STATIC = "static-token"
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 PODS = "/api/v1/namespaces/default/pods"
 SUBJECT_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n"
-MEGABYTE = b" " * (1 << 20)
 MEMORY_MAX_KB = memory_bound(96 * 1024)  # growth of the server over all faults, which run at the same time
 HANGING = 40  # tokens and users at once
 CALLS_MAX = 5  # of one request: upstream's backoff has five steps
@@ -70,38 +69,6 @@ def hang(connection, review):
 def hang_until_released(connection, review):
     RELEASED.wait()
     send(connection, good(review))
-
-
-def trickle_body(connection, review):
-    connection.sendall(OK + b"Content-Length: 100000\r\n\r\n")
-    while True:
-        connection.sendall(b" ")
-        RELEASED.wait(0.05)
-
-
-def trickle_head(connection, review):
-    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while True:
-        connection.sendall(b"x")
-        RELEASED.wait(0.05)
-
-
-def gigabyte(connection, review):
-    connection.sendall(OK + b"Content-Length: %d\r\n\r\n" % (1024 * len(MEGABYTE)))
-    for _ in range(1024):
-        connection.sendall(MEGABYTE)
-
-
-def endless_chunks(connection, review):
-    connection.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n")
-    while True:
-        connection.sendall(b"100000\r\n" + MEGABYTE + b"\r\n")
-
-
-def endless_head(connection, review):
-    connection.sendall(b"HTTP/1.1 200 OK\r\n")
-    while True:
-        connection.sendall(b"X-Field: " + b"x" * 8000 + b"\r\n")
 
 
 def length_too_long(connection, review):

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import front_test  # noqa: E402
 from front_test import Authority, Server, context_with, expect, https  # noqa: E402
-from harness import Client, config_map, free_port  # noqa: E402
+from harness import Client, config_map  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -15,11 +15,9 @@ sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "test", "system"))
 from harness import Client, Server, config_map, memory_bound  # noqa: E402
-from webhook_peer import FaultyPeer, reset  # noqa: E402
+from webhook_peer import OK, FaultyPeer, endless_chunks, endless_head, gigabyte, reset, trickle_body, trickle_head  # noqa: E402
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-MEGABYTE = b" " * (1 << 20)
 READING = "unexpected error when reading response body. Please retry. Original error: "
 MEMORY_MAX_KB = memory_bound(96 * 1024)  # growth of the server over all faults
 RELEASED = threading.Event()
@@ -38,38 +36,6 @@ def allowed(review):
 
 def wait_for_end(connection, review):
     connection.recv(1)
-
-
-def trickle_body(connection, review):
-    connection.sendall(OK + b"Content-Length: 100000\r\n\r\n")
-    while True:  # until the server hangs up
-        connection.sendall(b" ")
-        RELEASED.wait(0.01)
-
-
-def trickle_head(connection, review):
-    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while True:
-        connection.sendall(b"x")
-        RELEASED.wait(0.01)
-
-
-def gigabyte(connection, review):
-    connection.sendall(OK + b"Content-Length: %d\r\n\r\n" % (1024 * len(MEGABYTE)))
-    for _ in range(1024):
-        connection.sendall(MEGABYTE)
-
-
-def endless_chunks(connection, review):
-    connection.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n")
-    while True:
-        connection.sendall(b"100000\r\n" + MEGABYTE + b"\r\n")
-
-
-def endless_head(connection, review):
-    connection.sendall(b"HTTP/1.1 200 OK\r\n")
-    while True:
-        connection.sendall(b"X-Field: " + b"x" * 8000 + b"\r\n")
 
 
 def length_too_long(connection, review):

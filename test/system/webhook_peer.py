@@ -11,6 +11,7 @@ import ssl
 import struct
 import subprocess
 import threading
+import time
 
 
 def make_certificate(folder):
@@ -118,6 +119,44 @@ class FaultyPeer:
 
     def close(self):
         self.listener.close()
+
+
+# Faults of a FaultyPeer: answers that never end, until the server hangs up.
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+MEGABYTE = b" " * (1 << 20)
+TRICKLE_SECONDS = 0.02  # between two bytes
+
+
+def trickle_body(connection, review):
+    connection.sendall(OK + b"Content-Length: 100000\r\n\r\n")
+    while True:
+        connection.sendall(b" ")
+        time.sleep(TRICKLE_SECONDS)
+
+
+def trickle_head(connection, review):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    while True:
+        connection.sendall(b"x")
+        time.sleep(TRICKLE_SECONDS)
+
+
+def gigabyte(connection, review):
+    connection.sendall(OK + b"Content-Length: %d\r\n\r\n" % (1024 * len(MEGABYTE)))
+    for _ in range(1024):
+        connection.sendall(MEGABYTE)
+
+
+def endless_chunks(connection, review):
+    connection.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n")
+    while True:
+        connection.sendall(b"100000\r\n" + MEGABYTE + b"\r\n")
+
+
+def endless_head(connection, review):
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        connection.sendall(b"X-Field: " + b"x" * 8000 + b"\r\n")
 
 
 def reset(connection):
