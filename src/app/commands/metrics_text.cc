@@ -1,5 +1,6 @@
 #include "app/commands/metrics_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -10,11 +11,11 @@ namespace keelson::app {
 namespace {
 
 std::optional<double> ParseValue(std::string_view text) {
-  if (text == "+Inf") return HUGE_VAL;
+  if (text.starts_with('+')) text.remove_prefix(1);  // "+Inf"
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  if (error != std::errc() || end != text.data() + text.size() || std::isnan(value)) return std::nullopt;
+  return std::clamp(value, -MetricsText::kValueMax, MetricsText::kValueMax);
 }
 
 // {a="b",c="d\"e"} from `text`, which begins after the brace; what follows the closing one is left in `text`.

@@ -19,7 +19,9 @@ struct Sample {
 // Samples by the name of their metric, in the order of the text.
 class MetricsText {
  public:
-  // Lines that are not samples are skipped, broken ones too: a monitor shows what it can.
+  static constexpr double kValueMax = 1e18;  // larger values are cut, so that sums and differences of them are finite
+
+  // Lines that are not samples are skipped, broken ones and NaN too: a monitor shows what it can.
   static MetricsText Parse(std::string_view text);
 
   const std::vector<Sample>& Find(std::string_view name) const;

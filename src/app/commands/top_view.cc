@@ -37,7 +37,13 @@ bool IsLong(const Sample& sample) {
 
 double Bound(const Sample& sample) {
   const auto text = sample.Label("le");
-  return text == "+Inf" ? HUGE_VAL : std::atof(std::string(text).c_str());
+  const double bound = std::atof(std::string(text).c_str());
+  return std::isnan(bound) ? HUGE_VAL : bound;  // NaN has no place in a map
+}
+
+// Sums of many samples may be beyond what 64 bits hold.
+std::string Bytes(double bytes) {
+  return HumanBytes(static_cast<std::uint64_t>(std::clamp(bytes, 0.0, MetricsText::kValueMax)));
 }
 
 void AddRequests(const MetricsText& metrics, double sign, std::map<Pair, Requests>& rows) {
@@ -127,7 +133,7 @@ Table ResourceTable(const MetricsText& now, TopOptions options) {
   Table made{.title = "RESOURCES, largest", .heads = fmt::format("{:>9} {:>9} {:>9}", "objects", "bytes", "watches")};
   for (std::size_t i = 0; i < std::min(options.rows, rows.size()); ++i) {
     const auto& [name, held] = rows[i];
-    const std::string bytes = HumanBytes(static_cast<std::uint64_t>(std::max(0.0, held.bytes)));
+    const std::string bytes = Bytes(held.bytes);
     made.rows.emplace_back(name, fmt::format("{:>9.0f} {:>9} {:>9.0f}", held.objects, bytes, held.watchers));
   }
   return made;
@@ -191,10 +197,9 @@ std::string TopView(const MetricsText& now, const MetricsText* before, double se
   std::string text = fmt::format(
       "memory {}   cpu {:.0f}%   requests {:.1f}/s   in flight {:.0f}   watches {:.0f}   watch events {:.1f}/s   store "
       "{}\n",
-      HumanBytes(static_cast<std::uint64_t>(std::max(0.0, now.Sum("process_resident_memory_bytes")))),
-      100 * rate("process_cpu_seconds_total"), rate("apiserver_request_total"),
-      now.Sum("apiserver_current_inflight_requests"), watches, rate("apiserver_watch_events_total"),
-      HumanBytes(static_cast<std::uint64_t>(std::max(0.0, now.Sum("apiserver_storage_size_bytes")))));
+      Bytes(now.Sum("process_resident_memory_bytes")), 100 * rate("process_cpu_seconds_total"),
+      rate("apiserver_request_total"), now.Sum("apiserver_current_inflight_requests"), watches,
+      rate("apiserver_watch_events_total"), Bytes(now.Sum("apiserver_storage_size_bytes")));
   std::vector<Table> tables = RequestTables(now, before, seconds, options);
   tables.push_back(ResourceTable(now, options));
   if (Table levels = FlowControlTable(now, before); !levels.rows.empty()) tables.push_back(std::move(levels));

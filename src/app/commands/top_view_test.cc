@@ -94,6 +94,20 @@ TEST(TopView, LongNamesDoNotShiftColumns) {
   ExpectAligned(TopView(now, nullptr, 2, {.columns = 1}), 0);
 }
 
+// Found by app_options_metrics_text_fuzz: 1.5e+70 does not fit into 64 bits, and NaN has no order.
+TEST(TopView, ValuesBeyondAllBoundsAreCutAndNaNIsSkipped) {
+  const auto metrics = MetricsText::Parse(
+      "process_resident_memory_bytes 1.5e+70\na NaN\na +Inf\na -Inf\na inf\n"
+      "apiserver_request_total{verb=\"LIST\",resource=\"pods\"} +Inf\n"
+      "apiserver_request_duration_seconds_sum{verb=\"LIST\",resource=\"pods\"} +Inf\n"
+      "apiserver_request_duration_seconds_bucket{verb=\"LIST\",resource=\"pods\",le=\"nan\"} 5\n");
+  EXPECT_EQ(metrics.Find("a").size(), 3u);
+  EXPECT_EQ(metrics.Sum("a"), MetricsText::kValueMax);
+  const std::string text = TopView(metrics, &metrics, 1, {.rows = 5});
+  EXPECT_NE(text.find("memory 1000000.0 TB"), std::string::npos) << text;
+  EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+}
+
 TEST(TopView, EmptyMetrics) {
   const std::string page = TopView(MetricsText::Parse(""), nullptr, 0, {});
   EXPECT_NE(page.find("REQUESTS, slowest"), std::string::npos);
