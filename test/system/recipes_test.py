@@ -64,6 +64,7 @@ class Shell:
         script(self.bin + "/keelson", 'case "$1" in --*|doctor) exec %s "$@" --secure-port=%d;; esac\nexec %s "$@"\n' % (binary, self.port, binary))
         os.symlink(find_kubectl(), self.bin + "/kubectl")
         self.environment = {"PATH": self.bin + ":/usr/sbin:/usr/bin:/sbin:/bin", "HOME": folder, "RUNNER_TEMP": folder, "GITHUB_ENV": folder + "/environment"}
+        self.environment.update({name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")})  # of tools/sanitized.sh
         self.processes = []
 
     def run(self, text):
