@@ -2,8 +2,8 @@
 #include <benchmark/benchmark.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/use_future.hpp>
+#include <future>
 #include <memory>
 #include <vector>
 
@@ -44,16 +44,17 @@ void BM_PutBesideWatchers(benchmark::State& state) {
   async::IOPool io(1);
   auto store = memory::Open({});
   std::vector<std::unique_ptr<Watcher>> watches;
+  std::vector<std::future<void>> following;
   for (std::int64_t i = 0; i < state.range(0); ++i) {
     watches.push_back(store->Watch({.key = Prefix(i), .range_end = PrefixEnd(Prefix(i)), .prev_kv = true}));
-    asio::co_spawn(io.executor(0), Follow(*watches.back()), asio::detached);
+    following.push_back(asio::co_spawn(io.executor(0), Follow(*watches.back()), asio::use_future));
   }
   for (auto _ : state) {
     TxnRequest request{.success = {Op::Put({.key = "/registry/pods/default/web", .value = SharedBytes("x")})}};
     benchmark::DoNotOptimize(asio::co_spawn(io.executor(0), store->Txn(std::move(request)), asio::use_future).get());
   }
   for (auto& watch : watches) watch->Cancel();
-  store.reset();
+  for (auto& one : following) one.get();  // a watcher is destroyed when no Next() is pending
 }
 BENCHMARK(BM_PutBesideWatchers)->Arg(0)->Arg(2000)->MeasureProcessCPUTime()->UseRealTime();
 
