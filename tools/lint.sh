@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Formatting, headers that compile alone, layering, modes of scripts. usage: tools/lint.sh [format|headers|layers|modes|includes|ratchet|security_tests]...; all of
-# them without arguments.
+# Formatting, headers that compile alone, layering, scripts. usage: tools/lint.sh [format|headers|layers|modes|python_names|includes|ratchet|security_tests]...; all
+# of them without arguments.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 checks=("$@")
-[ ${#checks[@]} -eq 0 ] && checks=(format headers layers modes includes ratchet security_tests)
+[ ${#checks[@]} -eq 0 ] && checks=(format headers layers modes python_names includes ratchet security_tests)
 problems=0
 
 check_format() {
@@ -18,6 +18,10 @@ check_format() {
 
 check_ratchet() {
   tools/ratchet.py || problems=1
+}
+
+check_python_names() {
+  tools/python-names.py || problems=1
 }
 
 check_security_tests() {

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import front_test  # noqa: E402
 from front_test import Authority, Server, context_with, expect, https  # noqa: E402
-from harness import Client, config_map  # noqa: E402
+from harness import Client, config_map, run_tests  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -327,7 +327,7 @@ def up(server):
         return False
 
 
-front_test.TESTS = [addresses, sharing, versions_and_suites, sessions, streams, goaway, compression, debug_socket, metrics_reset, certificate_usages]
+TESTS = [addresses, sharing, versions_and_suites, sessions, streams, goaway, compression, debug_socket, metrics_reset, certificate_usages]
 
 if __name__ == "__main__":
-    sys.exit(front_test.main())
+    sys.exit(run_tests(TESTS, front_test.RUNNING))
