@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rig import Keelson, end  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "test", "system"))
 from harness import SKIPPED, Client, free_port  # noqa: E402
+from kubectl_test import find_kubectl  # noqa: E402
 from two_servers_test import Etcd, make_pki  # noqa: E402
 from webhook_peer import make_certificate  # noqa: E402
 
@@ -42,8 +43,8 @@ def await_true(what, condition, seconds=90):
 
 
 class Kubectl:
-    def __init__(self, programs, server):
-        self.command = [os.path.join(programs, "kubectl"), "--kubeconfig=" + server.kubeconfig, "--cache-dir=" + os.path.join(server.folder, "kubectl-cache")]
+    def __init__(self, server):
+        self.command = [find_kubectl(), "--kubeconfig=" + server.kubeconfig, "--cache-dir=" + os.path.join(server.folder, "kubectl-cache")]
 
     def run(self, *arguments, stdin=None):
         ran = subprocess.run(self.command + list(arguments), input=stdin, capture_output=True, text=True, timeout=120)
@@ -205,7 +206,7 @@ def main():
     server = Keelson(binary, os.path.join(folder, "keelson"), flags=front_proxy_flags(make_pki(os.path.join(folder, "front-proxy")))).start()
     try:
         client = Client(server)
-        kubectl = Kubectl(programs, server)
+        kubectl = Kubectl(server)
         for name, run in parts:
             if name not in missing:
                 run(server, client, kubectl, folder, programs)

@@ -228,7 +228,7 @@ def gatekeeper(server, kubectl, client):
 
 
 def answers(server):
-    kubectl, client, found = Kubectl(PROGRAMS, server), Client(server, timeout=120), {}
+    kubectl, client, found = Kubectl(server), Client(server, timeout=120), {}
     client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})  # kube-controller-manager would make it
     for name, programs, use in (("cert-manager", CERT_MANAGER, cert_manager), ("gatekeeper", GATEKEEPER, gatekeeper)):
         if not built(programs):
