@@ -4,13 +4,15 @@
 #        tools/bench.sh growth               objects from 1,000 to 1,000,000, many watches, many clients that come back; arguments as of bench/growth.py
 #        tools/bench.sh definitions          many CustomResourceDefinitions, beside kube-apiserver
 #        tools/bench.sh custom_resources     custom resources beside built-in kinds, and large ones in the watch cache, beside kube-apiserver
+#        tools/bench.sh worst_cases          CPU and peak memory of one request in the worst cases that are known, beside kube-apiserver (which takes minutes)
 #        tools/bench.sh NAME [arguments]     the microbenchmarks beside the code whose name contains NAME (all: "_bench")
 set -euo pipefail
 cd "$(dirname "$0")/.."
 filter=${1:-}
 [ $# -gt 0 ] && shift
 
-if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = growth ] || [ "$filter" = definitions ] || [ "$filter" = custom_resources ]; then
+if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = growth ] || [ "$filter" = definitions ] || [ "$filter" = custom_resources ] ||
+  [ "$filter" = worst_cases ]; then
   cmake --build build/release --target keelson >/dev/null
   if ! command -v go >/dev/null; then
     echo "bench: the comparison needs Go for the load program and the real servers; tools/bench.sh _bench runs the microbenchmarks" >&2
@@ -24,7 +26,7 @@ if [ -z "$filter" ] || [ "$filter" = list_scale ] || [ "$filter" = growth ] || [
     exit
   fi
   interop/build.sh kube-apiserver etcd
-  if [ "$filter" = definitions ] || [ "$filter" = custom_resources ]; then
+  if [ "$filter" = definitions ] || [ "$filter" = custom_resources ] || [ "$filter" = worst_cases ]; then
     bench/$filter.py build/release/keelson $work/$filter --beside "${XDG_CACHE_HOME:-$HOME/.cache}/keelson/bin" "$@"
     exit
   fi
