@@ -9,6 +9,7 @@
 #include <set>
 
 #include "apiextensions/conditions.h"
+#include "async/cancellation.h"
 #include "async/deadlines.h"
 #include "async/event.h"
 #include "async/gate.h"
@@ -28,10 +29,12 @@ constexpr std::chrono::seconds kInstancesGoneWithin{60};
 // Changes an object; false: leave it as it is.
 using Change = std::function<bool(base::Arena& arena, Value object, std::string_view now)>;
 
-Awaitable<void> SleepFor(std::chrono::milliseconds duration) {
+// Until the time is over, or `ending` is cancelled.
+Awaitable<void> SleepFor(std::chrono::milliseconds duration, async::CancellationPtr ending) {
   auto event = std::make_shared<async::Event>();
   const auto entry =
       async::Deadlines::Global().Add(base::Clock::Real().Monotonic() + duration, [event] { event->Set(); });
+  const async::Cancellation::Registration registration = ending->OnCancel([event] { event->Set(); });
   co_await event->Wait();
 }
 
@@ -74,11 +77,13 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
   async::Gate gate;
   async::Event wake;
   std::atomic<bool> stopping{false};
+  const async::CancellationPtr ending = async::Cancellation::New();  // of sleeps
 
   std::mutex mutex;
   std::deque<std::string> queue;  // names
   std::set<std::string, std::less<>> queued;
-  std::set<std::string, std::less<>> finalizing;  // definitions whose instances are being deleted
+  std::set<std::string, std::less<>> finalizing;    // definitions whose instances are being deleted
+  std::set<std::string, std::less<>> establishing;  // UIDs of definitions whose delay runs
   struct Group {
     std::set<std::string> definitions;  // names
     GroupNames names;
@@ -98,6 +103,11 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
     queue.pop_front();
     queued.erase(name);
     return name;
+  }
+
+  bool BeginDelay(const std::string& uid) {
+    std::lock_guard lock(mutex);
+    return establishing.insert(uid).second;
   }
 
   void Spawn(Awaitable<void> task) {
@@ -133,6 +143,8 @@ struct Controllers::Impl : std::enable_shared_from_this<Controllers::Impl> {
   void OnChange(const registry::Informer::Change& change);
   static Awaitable<void> Run(std::shared_ptr<Impl> impl);
   static Awaitable<void> Sync(std::shared_ptr<Impl> impl, std::string name);
+  static Awaitable<bool> Establish(std::shared_ptr<Impl> impl, DefinitionPtr definition);
+  static Awaitable<void> EstablishLater(std::shared_ptr<Impl> impl, DefinitionPtr definition);
   static Awaitable<void> Finalize(std::shared_ptr<Impl> impl, DefinitionPtr definition);
   static Awaitable<Condition> DeleteInstances(std::shared_ptr<Impl> impl, DefinitionPtr definition);
   static Awaitable<void> Later(std::shared_ptr<Impl> impl, std::string name, std::chrono::milliseconds delay);
@@ -246,7 +258,7 @@ Awaitable<Condition> Controllers::Impl::DeleteInstances(std::shared_ptr<Impl> im
                        "could not confirm zero CustomResources remaining: " +
                            std::string(left.ok() ? "context deadline exceeded" : left.error().message()));
     }
-    co_await SleepFor(kInstancePoll);
+    co_await SleepFor(kInstancePoll, impl->ending);
   }
 }
 
@@ -282,8 +294,37 @@ Awaitable<void> Controllers::Impl::Finalize(std::shared_ptr<Impl> impl, Definiti
 
 Awaitable<void> Controllers::Impl::Later(std::shared_ptr<Impl> impl, std::string name,
                                          std::chrono::milliseconds delay) {
-  co_await SleepFor(delay);
+  co_await SleepFor(delay, impl->ending);
   impl->Enqueue(name);
+}
+
+// False: it is to be tried again.
+Awaitable<bool> Controllers::Impl::Establish(std::shared_ptr<Impl> impl, DefinitionPtr definition) {
+  const Change change = [impl = impl.get()](base::Arena& scratch, Value object, std::string_view now) {
+    if (!ConditionIs(object, "NamesAccepted", "True") || ConditionIs(object, "Established", "True")) return false;
+    const Value conversion = object.Get("spec", "conversion");
+    const bool unusable = conversion["strategy"].as_string() == "Webhook" && impl->options.usable_webhook &&
+                          !impl->options.usable_webhook(conversion["webhook"]);
+    if (unusable) {
+      return SetCondition(scratch, object,
+                          {"Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"},
+                          now);
+    }
+    return SetCondition(scratch, object,
+                        {"Established", "True", "InitialNamesAccepted", "the initial names have been accepted"}, now);
+  };
+  co_return co_await Write(impl, definition->name, definition->uid, change);
+}
+
+// After the delay, in which the other definitions go on.
+Awaitable<void> Controllers::Impl::EstablishLater(std::shared_ptr<Impl> impl, DefinitionPtr definition) {
+  co_await SleepFor(impl->options.establishing_delay, impl->ending);
+  const bool written = impl->stopping || co_await Establish(impl, definition);
+  {
+    std::lock_guard lock(impl->mutex);
+    impl->establishing.erase(definition->uid);
+  }
+  if (!written) impl->Spawn(Later(impl, definition->name, kRetry));
 }
 
 Awaitable<void> Controllers::Impl::Sync(std::shared_ptr<Impl> impl, std::string name) {
@@ -313,22 +354,11 @@ Awaitable<void> Controllers::Impl::Sync(std::shared_ptr<Impl> impl, std::string 
   const bool proper = !definition->preserve_unknown_fields && !judge(arena, value->Clone(arena), "");
   bool written = proper || co_await Write(impl, name, definition->uid, judge);
   if (written && definition->names_accepted && !definition->established && !definition->deleting) {
-    if (impl->options.establishing_delay.count() > 0) co_await SleepFor(impl->options.establishing_delay);
-    const Value conversion = value->Get("spec", "conversion");
-    const bool unusable = conversion["strategy"].as_string() == "Webhook" && impl->options.usable_webhook &&
-                          !impl->options.usable_webhook(conversion["webhook"]);
-    written = co_await Write(
-        impl, name, definition->uid, [unusable](base::Arena& scratch, Value object, std::string_view now) {
-          if (!ConditionIs(object, "NamesAccepted", "True") || ConditionIs(object, "Established", "True")) return false;
-          if (unusable) {
-            return SetCondition(
-                scratch, object,
-                {"Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"}, now);
-          }
-          return SetCondition(scratch, object,
-                              {"Established", "True", "InitialNamesAccepted", "the initial names have been accepted"},
-                              now);
-        });
+    if (impl->options.establishing_delay.count() == 0) {
+      written = co_await Establish(impl, definition);
+    } else if (impl->BeginDelay(definition->uid)) {
+      impl->Spawn(EstablishLater(impl, definition));
+    }
   }
   if (!written) impl->Spawn(Later(impl, name, kRetry));
 }
@@ -370,6 +400,7 @@ void Controllers::Start(asio::any_io_executor executor) {
 void Controllers::Stop() {
   informer_->Stop();
   impl_->stopping = true;
+  impl_->ending->Cancel();
   impl_->wake.Set();
   impl_->gate.Close();
 }

@@ -4,7 +4,6 @@
 #include <boost/asio/detached.hpp>
 #include <deque>
 #include <mutex>
-#include <set>
 #include <unordered_map>
 
 #include "apiextensions/resource_codec.h"
@@ -59,16 +58,21 @@ meta::Result<void> Prune(const VersionKind& version, base::Arena& arena, Value c
   return {};
 }
 
+meta::Result<ObjectPtr> WithVersion(const View& view, std::string_view encoded, std::string_view key,
+                                    std::uint64_t resource_version) {
+  auto stored = view.codec->WithResourceVersion(encoded, resource_version);
+  if (!stored.ok()) return meta::NewPlainError(stored.error());
+  auto attributes = view.codec->GetAttrs(*stored);
+  if (!attributes.ok()) return meta::NewPlainError(attributes.error());
+  return ObjectPtr(
+      base::MakeRef<storage::Object>(std::string(key), resource_version, *std::move(stored), *std::move(attributes)));
+}
+
 meta::Result<ObjectPtr> Wrap(const View& view, base::Arena& arena, Value value, const ObjectPtr& original) {
   KS_RETURN_IF_ERROR(Prune(*view.version, arena, value));
   auto encoded = view.codec->Encode(arena, value);
   if (!encoded.ok()) return meta::NewPlainError(encoded.error());
-  auto stored = view.codec->WithResourceVersion(encoded->view(), original->resource_version());
-  if (!stored.ok()) return meta::NewPlainError(stored.error());
-  auto attributes = view.codec->GetAttrs(*stored);
-  if (!attributes.ok()) return meta::NewPlainError(attributes.error());
-  return ObjectPtr(base::MakeRef<storage::Object>(std::string(original->key()), original->resource_version(),
-                                                  *std::move(stored), *std::move(attributes)));
+  return WithVersion(view, encoded->view(), original->key(), original->resource_version());
 }
 
 // The objects in the view's version, in their order. Converted objects are cached for watches, of which many show the
@@ -228,12 +232,8 @@ class ConvertedStream final : public storage::WatchStream, public std::enable_sh
         event = std::move(raw);
         return Poll::kEvent;
       }
-      if (view_->IsOwn(raw.object)) {
-        Push(std::move(raw));
-        continue;
-      }
-      if (ObjectPtr known = view_->Recall(raw.object)) {
-        raw.object = std::move(known);
+      const bool previous_known = TakeKnown(raw.previous);
+      if (TakeKnown(raw.object) && previous_known) {
         Push(std::move(raw));
         continue;
       }
@@ -248,14 +248,15 @@ class ConvertedStream final : public storage::WatchStream, public std::enable_sh
 
  private:
   static Awaitable<void> ConvertOne(std::shared_ptr<ConvertedStream> self, WatchEvent event) {
-    std::vector<ObjectPtr> one(1, event.object);
-    auto converted = co_await ToView(self->view_, std::move(one));
+    std::vector<ObjectPtr> objects;
+    if (event.previous) objects.push_back(event.previous);
+    objects.push_back(event.object);  // the last is the one that is remembered
+    auto converted = co_await ToView(self->view_, std::move(objects));
     if (converted.ok()) {
-      event.object = converted->front();
+      event.object = converted->back();
+      if (event.previous) event.previous = converted->front();
     } else {
-      event = WatchEvent{};
-      event.type = WatchEvent::Type::kError;
-      event.error = meta::NewInternalError(converted.error().message());
+      event = ErrorEvent(converted.error());
     }
     self->Push(std::move(event));
     {
@@ -265,21 +266,40 @@ class ConvertedStream final : public storage::WatchStream, public std::enable_sh
     self->wake_();
   }
 
-  // Selectors see the converted object: an object that stops matching is sent as DELETED to this watch.
-  void Push(WatchEvent event) {
-    std::lock_guard lock(mutex_);
-    if (event.object && !wanted_.MatchesEverything()) {
-      const std::string key(event.object->key());
-      const bool was = shown_.contains(key);
-      const bool matches = event.type != WatchEvent::Type::kDeleted && wanted_.Matches(*event.object);
-      if (!matches && !was) return;
-      event.type = !matches ? WatchEvent::Type::kDeleted : was ? WatchEvent::Type::kModified : WatchEvent::Type::kAdded;
-      if (matches) {
-        shown_.insert(key);
-      } else {
-        shown_.erase(key);
-      }
+  static WatchEvent ErrorEvent(const meta::Status& status) {
+    return {.type = WatchEvent::Type::kError, .error = meta::NewInternalError(status.message())};
+  }
+
+  // False: the object has to be converted.
+  bool TakeKnown(ObjectPtr& object) const {
+    if (!object || view_->IsOwn(object)) return true;
+    ObjectPtr known = view_->Recall(object);
+    if (!known) return false;
+    object = std::move(known);
+    return true;
+  }
+
+  // How the change looks through the selectors, which see the converted objects. False: it does not concern this watch.
+  bool See(WatchEvent& event) const {
+    using Type = WatchEvent::Type;
+    const bool deleted = event.type == Type::kDeleted;
+    const ObjectPtr& before = deleted ? event.object : event.previous;
+    const bool matched = before && wanted_.Matches(*before);
+    if (!deleted && wanted_.Matches(*event.object)) {
+      event.type = matched ? Type::kModified : Type::kAdded;
+      return true;
     }
+    if (!matched || deleted) return matched;
+    // It matches no longer: the last state that did, as it went.
+    auto gone = WithVersion(*view_, before->stored().view(), before->key(), event.object->resource_version());
+    event = gone.ok() ? WatchEvent{.type = Type::kDeleted, .object = *std::move(gone)} : ErrorEvent(gone.error());
+    return true;
+  }
+
+  void Push(WatchEvent event) {
+    if (event.object && !wanted_.Empty() && !See(event)) return;
+    event.previous = nullptr;
+    std::lock_guard lock(mutex_);
     ready_.push_back(std::move(event));
   }
 
@@ -290,7 +310,6 @@ class ConvertedStream final : public storage::WatchStream, public std::enable_sh
   std::function<void()> wake_;
   std::mutex mutex_;
   std::deque<WatchEvent> ready_;  // at most one, or what came before it
-  std::set<std::string> shown_;
   bool converting_ = false;
   bool ended_ = false;
 };
@@ -309,8 +328,10 @@ class StreamHandle final : public storage::WatchStream {
 Awaitable<storage::Result<std::unique_ptr<storage::WatchStream>>> Watch(ViewPtr view, std::string key,
                                                                         storage::ListOptions options) {
   storage::SelectionPredicate wanted = options.predicate;
+  wanted.shard = nullptr;  // below, conversion or not
   options.predicate.label = nullptr;
   options.predicate.field = nullptr;
+  options.with_previous = !wanted.Empty();
   auto stream = co_await view->base->Watch(std::move(key), std::move(options));
   if (!stream.ok()) co_return stream.error();
   auto converted = std::make_shared<ConvertedStream>(view, *std::move(stream), std::move(wanted),

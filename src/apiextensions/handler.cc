@@ -124,7 +124,21 @@ struct Handler::Impl {
       lazy.serving.Store(serving);
     }
     compiled.budget->Charge(entry.lazy, EstimatedBytes(*serving->kind));
+    if (const TableEntryPtr current = Find(entry.definition->name); !current || current->lazy != entry.lazy)
+      Withdraw(serving, current);
     return serving;
+  }
+
+  // `made` serves a definition that has changed or gone while it was made (`current`; may be null). Its storage may have
+  // taken the place of the one by which the definition is served now, whose caches end then: that is made anew.
+  void Withdraw(const ServingPtr& made, const TableEntryPtr& current) const {
+    config.storage->Remove(made->base, kRemovedGrace);
+    if (!current) return;
+    const std::lock_guard lock(current->lazy->mutex);
+    const ServingPtr now = current->lazy->serving.Load();
+    const meta::GroupResource& resource = made->base->options().resource;
+    if (now && config.storage->Find(resource.group, resource.resource) != now->base)
+      current->lazy->serving.Store(nullptr);
   }
 
   void Retire(const TableEntry& entry) const {

@@ -544,7 +544,7 @@ Awaitable<Result<std::unique_ptr<storage::WatchStream>>> Cacher::Watch(std::stri
   auto watcher = impl.dispatcher->Register(std::move(selection), after, options.deadline, &snapshot, &oldest);
   if (!watcher) co_return NewErrorStream(TooOldResourceVersion(*after, oldest));
   co_return NewCacheWatchStream(impl.dispatcher, std::move(watcher), impl.store, impl.metrics, std::move(snapshot),
-                                end_bookmark);
+                                end_bookmark, options.with_previous);
 }
 
 }  // namespace keelson::cacher

@@ -27,12 +27,14 @@ class ErrorStream final : public storage::WatchStream {
 class CacheWatchStream final : public storage::WatchStream {
  public:
   CacheWatchStream(std::shared_ptr<Dispatcher> dispatcher, Dispatcher::WatcherPtr watcher, const storage::Store& store,
-                   CacherMetrics& metrics, const WatchSelection& selection, SnapshotPtr initial, bool end_bookmark)
+                   CacherMetrics& metrics, const WatchSelection& selection, SnapshotPtr initial, bool end_bookmark,
+                   bool with_previous)
       : dispatcher_(std::move(dispatcher)),
         watcher_(std::move(watcher)),
         store_(store),
         metrics_(metrics),
-        selection_(selection) {
+        selection_(selection),
+        with_previous_(with_previous) {
     if (selection.predicate.shard) metrics_.sharded_watches_opened.fetch_add(1, std::memory_order_relaxed);
     if (!initial) return;
     last_ = initial->revision;
@@ -82,6 +84,7 @@ class CacheWatchStream final : public storage::WatchStream {
     }
     last_ = change->revision;
     event = type == WatchEvent::Type::kDeleted ? Gone(*change) : WatchEvent{.type = type, .object = change->object};
+    if (with_previous_ && type == WatchEvent::Type::kModified) event.previous = change->previous;
     return Poll::kEvent;
   }
 
@@ -128,6 +131,7 @@ class CacheWatchStream final : public storage::WatchStream {
   std::unique_ptr<SnapshotCursor> initial_;  // gone when it is at its end: half a kilobyte that an idle watch can spare
   ObjectPtr only_;
   bool end_bookmark_ = false;
+  const bool with_previous_;
   std::uint64_t last_ = 0;  // the revision of what was sent last
   bool ended_ = false;
 };
@@ -137,10 +141,10 @@ class CacheWatchStream final : public storage::WatchStream {
 std::unique_ptr<storage::WatchStream> NewCacheWatchStream(std::shared_ptr<Dispatcher> dispatcher,
                                                           Dispatcher::WatcherPtr watcher, const storage::Store& store,
                                                           CacherMetrics& metrics, SnapshotPtr initial,
-                                                          bool end_bookmark) {
+                                                          bool end_bookmark, bool with_previous) {
   const WatchSelection& selection = *watcher->selection;
   return std::make_unique<CacheWatchStream>(std::move(dispatcher), std::move(watcher), store, metrics, selection,
-                                            std::move(initial), end_bookmark);
+                                            std::move(initial), end_bookmark, with_previous);
 }
 
 std::unique_ptr<storage::WatchStream> NewErrorStream(meta::Status status) {

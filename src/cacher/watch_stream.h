@@ -11,10 +11,11 @@
 namespace keelson::cacher {
 
 // `initial` null: changes only. `end_bookmark`: send a bookmark after the initial events (initial-events-end).
+// `with_previous`: as in storage::ListOptions.
 std::unique_ptr<storage::WatchStream> NewCacheWatchStream(std::shared_ptr<Dispatcher> dispatcher,
                                                           Dispatcher::WatcherPtr watcher, const storage::Store& store,
                                                           CacherMetrics& metrics, SnapshotPtr initial,
-                                                          bool end_bookmark);
+                                                          bool end_bookmark, bool with_previous);
 // One ERROR event, then the end.
 std::unique_ptr<storage::WatchStream> NewErrorStream(meta::Status status);
 meta::Status TooOldResourceVersion(std::uint64_t wanted, std::uint64_t oldest);

@@ -99,6 +99,14 @@ class ResourceQuotas final : public Controller, public std::enable_shared_from_t
       if (!self) return;
       for (const Informer::Change& change : changes) self->OnQuota(change);
     });
+    context_.informers->AddHandler(
+        "apiextensions.k8s.io", "customresourcedefinitions",
+        [weak = weak_from_this()](std::vector<Informer::Change>& changes) {
+          const auto self = weak.lock();
+          if (!self) return;
+          for (const Informer::Change& change : changes) self->OnDefinition(change);
+        },
+        Informer::Form::kStored);
   }
 
   void Stop() override {
@@ -137,6 +145,18 @@ class ResourceQuotas final : public Controller, public std::enable_shared_from_t
     bool missing = !Same(now.hard, told);
     for (const auto& [resource, quantity] : now.hard) missing = missing || !used.contains(resource);
     (missing ? priority_ : queue_)->Add(key);
+  }
+
+  // The garbage collector ends the informer of a custom resource with its definition. When a definition comes, for the
+  // first time or again, the quotas that count it follow it.
+  void OnDefinition(const Informer::Change& change) {
+    const std::string_view name = change.object->attributes().name;
+    const auto dot = name.find('.');
+    if (dot == std::string_view::npos) return;
+    const Resource resource{name.substr(dot + 1), name.substr(0, dot)};
+    if (change.deleted) stores_.erase(resource);
+    if (change.deleted || stores_.contains(resource)) return;
+    for (const auto& [name_space, quotas] : known_) Replenish(resource, name_space);
   }
 
   static std::set<Resource> ResourcesOf(const Amounts& hard) {

@@ -389,7 +389,8 @@ int Http2Session::OnHeader(H2Stream& stream, std::string_view name, std::string_
     header_flood_ = true;
     return NGHTTP2_ERR_CALLBACK_FAILURE;
   }
-  if (stream.request == nullptr || stream.too_large) return 0;  // trailers, or more of what is refused already
+  // Trailers, also of a request that still waits for its handler, or more of what is refused already.
+  if (stream.exchange || stream.too_large) return 0;
   if (stream.header_bytes > limits_.header_bytes_max || stream.header_fields > limits_.header_fields_max) {
     stream.too_large = true;
     stream.request->headers.Clear();

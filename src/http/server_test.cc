@@ -384,6 +384,36 @@ TEST(Http2Server, Trailers) {
   EXPECT_EQ(types, "101");  // head, data, trailers with END_STREAM
 }
 
+// Also those of a request that still waits for its handler to start.
+TEST(Http2Server, TrailersOfARequestAreNoHeaders) {
+  ServerOptions options;
+  options.limits.streams_max = 1;
+  TestServer test(options);
+  RawClient client(test.port);
+  client.Send(Preface() + Frame(1, 5, 1, RequestHeaders("/gate")));
+  ASSERT_TRUE(Eventually([&] { return test.started == 1; }));
+  client.Send(Frame(3, 0, 1, std::string("\0\0\0\x08", 4)));  // the handler goes on
+  const std::string header("\0\x04kind\x06header", 13), trailer("\0\x04kind\x07trailer", 14);
+  client.Send(Frame(1, 4, 3, RequestHeaders("/headers") + header) + Frame(1, 5, 3, trailer));
+  client.Send(Frame(6, 0, 0, "12345678"));
+  std::string all;
+  const auto has = [&](std::uint8_t type, std::uint32_t stream) {
+    const auto frames = ParseFrames(all);
+    return std::ranges::any_of(
+        frames, [&](const ReceivedFrame& frame) { return frame.type == type && frame.stream == stream; });
+  };
+  for (const auto& [type, stream] : {std::pair<std::uint8_t, std::uint32_t>{6, 0}, {0, 3}}) {
+    while (!has(type, stream)) {
+      const std::string some = client.ReadSome();
+      ASSERT_FALSE(some.empty());
+      all += some;
+    }
+    test.gate->Set();
+  }
+  EXPECT_NE(all.find("kind=header\n"), std::string::npos);
+  EXPECT_EQ(all.find("kind=trailer\n"), std::string::npos) << all;
+}
+
 Awaitable<Headers> FetchHeaders(Client& client, ClientRequest request) {
   auto response = co_await client.Do(std::move(request));
   co_return response.ok() ? response->headers : Headers();

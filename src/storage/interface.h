@@ -64,6 +64,7 @@ struct ListOptions {
   // Scope of a watch: the request's namespace and name, "" for all.
   std::string scope_namespace;
   std::string scope_name;
+  bool with_previous = false;  // events of a watch bring WatchEvent::previous
   // When the request's time is up: a watch that allows bookmarks gets one two seconds before.
   std::optional<base::Clock::SteadyTime> deadline;
   telemetry::Caller caller;
@@ -81,6 +82,7 @@ struct WatchEvent {
   enum class Type : std::uint8_t { kAdded, kModified, kDeleted, kBookmark, kError };
   Type type = Type::kAdded;
   ObjectPtr object;                    // null for kBookmark and kError
+  ObjectPtr previous;                  // of kModified with ListOptions::with_previous: the object before the change
   std::uint64_t resource_version = 0;  // of kBookmark
   bool initial_events_end = false;     // of kBookmark
   std::optional<meta::Status> error;   // of kError: the stream ends after it

@@ -82,6 +82,7 @@ Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) 
   ObjectPtr now;
   ObjectPtr before;
   const bool everything = predicate.MatchesEverything();
+  const bool with_previous = shared.options.with_previous;
   if (change.type == kv::Event::Type::kPut) {
     const bool created = change.is_create();
     auto object = co_await shared.store.ObjectOf(std::move(change.kv));
@@ -90,7 +91,7 @@ Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) 
       co_return true;
     }
     if (everything || predicate.Matches(**object)) now = *std::move(object);
-    if (everything || created) {
+    if ((everything && !with_previous) || created) {
       if (!now) co_return false;
       out = {.type = created ? WatchEvent::Type::kAdded : WatchEvent::Type::kModified, .object = std::move(now)};
       co_return true;
@@ -106,6 +107,7 @@ Awaitable<bool> ToWatchEvent(Shared& shared, kv::Event change, WatchEvent& out) 
   }
   if (now) {
     out = {.type = before ? WatchEvent::Type::kModified : WatchEvent::Type::kAdded, .object = std::move(now)};
+    if (with_previous) out.previous = std::move(before);
     co_return true;
   }
   if (!before) co_return false;

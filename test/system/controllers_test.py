@@ -348,6 +348,28 @@ def quotas(client):
     used(nothing)
 
 
+def quotas_of_recreated_definitions(client):
+    """A definition that is made again, or only after a quota that counts its objects, is followed by that quota at once."""
+    name = new_namespace(client, "counted")
+    definition = json.loads(json.dumps(DEFINITION).replace("ship", "boat").replace("Ship", "Boat"))
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    quota, boats = CORE + name + "/resourcequotas/q", "/apis/example.com/v1/namespaces/%s/boats" % name
+
+    def used():
+        return client.must(200, "GET", quota).get("status", {}).get("used", {}).get("count/boats.example.com")
+    client.must(201, "POST", CORE + name + "/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"count/boats.example.com": "3"}}})
+    for _ in range(2):
+        client.must(201, "POST", definitions, definition)
+        wait("boats are counted", lambda: used() == "0")
+        boat = {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}}
+        wait("boats are served", lambda: client.request("POST", boats, boat)[0] == 201)
+        wait("the boat is counted", lambda: used() == "1")
+        client.must(200, "DELETE", boats + "/b")
+        wait("the boat frees its quota", lambda: used() == "0")
+        client.must(200, "DELETE", definitions + "/boats.example.com")
+        wait("the definition is gone", lambda: client.request("GET", definitions + "/boats.example.com")[0] == 404)
+
+
 def jobs(client):
     name = new_namespace(client, "jobs")
     path = "/apis/batch/v1/namespaces/%s/jobs" % name
@@ -536,7 +558,7 @@ def main():
         client.must(201, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
         wait("the custom resource", lambda: client.request("GET", "/apis/example.com/v1/ships")[0] == 200)
         wait("the first service account", lambda: client.request("GET", CORE + "default/serviceaccounts/default")[0] == 200)
-        for part in (service_accounts, namespaces, cascades, missing_owners, cycles, custom_resources, cluster_roles, quotas, jobs, policies, metrics):
+        for part in (service_accounts, namespaces, cascades, missing_owners, cycles, custom_resources, cluster_roles, quotas, quotas_of_recreated_definitions, jobs, policies, metrics):
             part(client)
             print("ok   " + part.__name__)
         many_children(server, client)

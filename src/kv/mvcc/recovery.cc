@@ -5,6 +5,7 @@
 // finished, and are dropped. So the store on disk is what readers saw all the time.
 #include <algorithm>
 #include <map>
+#include <mutex>
 
 #include "base/failpoint.h"
 #include "kv/mvcc/core.h"
@@ -96,6 +97,11 @@ Result<void> Core::TryRecover() {
 void Core::Recover() {
   auto recovered = TryRecover();
   if (recovered.ok()) {
+    {
+      // As after a start: their owners' renewals were refused.
+      std::lock_guard guard(lock);
+      lessor.RenewAll(Now());
+    }
     log::Info("Store recovered and takes writes again", "revision", visible);
     failed_.reset();
     refuses_writes_ = false;

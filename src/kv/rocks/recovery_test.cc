@@ -210,6 +210,31 @@ TEST_F(Recovery, LostChangesStopTheStoreForGood) {
   EXPECT_FALSE(Put("/d", "1").ok());
 }
 
+// Their owners could not renew them meanwhile.
+TEST_F(Recovery, LeasesGetTheirWholeTimeAgain) {
+  Reopen();
+  ASSERT_TRUE(Await(store_->LeaseGrant(60, 7)).ok());
+  ASSERT_TRUE(Put("/a", "1", 7).ok());
+  base::Failpoints::Arm("kv/recover/reopen", [] { return true; });
+  base::Failpoints::Arm("kv/rocks/before-write", [] { return true; });
+  EXPECT_FALSE(Put("/b", "1").ok());
+  base::Failpoints::Arm("kv/rocks/before-write", nullptr);
+  clock_.Advance(std::chrono::seconds(50));
+  EXPECT_FALSE(Await(store_->LeaseKeepAlive(7)).ok());
+  clock_.Advance(std::chrono::seconds(20));
+  base::Failpoints::Arm("kv/recover/reopen", nullptr);
+  AwaitRecovery();
+  const auto lease = Await(store_->LeaseKeepAlive(7));
+  ASSERT_TRUE(lease.ok()) << lease.error().message;
+  EXPECT_EQ(lease->remaining_ttl, 60);
+  RangeRequest range{.key = "/a"};
+  EXPECT_EQ(Await(store_->Range(std::move(range)))->count, 1);
+  // Without a renewal it ends a whole time later.
+  clock_.Advance(std::chrono::seconds(61));
+  ASSERT_TRUE(Put("/c", "1").ok());
+  EXPECT_FALSE(Await(store_->LeaseKeepAlive(7)).ok());
+}
+
 // After every fail point the live state is the reopened state.
 TEST_F(Recovery, LiveStateIsTheReopenedState) {
   const char* seed_text = std::getenv("KEELSON_SEED");
