@@ -438,8 +438,11 @@ Outcome<JSONPath, std::string> JSONPath::Parse(std::string_view path) {
   return JSONPath(std::move(program));
 }
 
-Outcome<std::vector<Value>, std::string> JSONPath::Find(base::Arena&, const Value& object) const {
-  return JSONPathWalk().List({object}, program_->root);
+Outcome<std::vector<Value>, std::string> JSONPath::Find(base::Arena&, const Value& object, std::size_t* steps) const {
+  JSONPathWalk walk{.steps = steps != nullptr ? *steps : 0};
+  auto found = walk.List({object}, program_->root);
+  if (steps != nullptr) *steps = walk.steps;
+  return found;
 }
 
 std::string JSONPath::Print(const Value& value) {
