@@ -24,9 +24,12 @@ bool Take(const Value& value, std::size_t& left) {
   });
 }
 
-bool IsTooLarge(const Value& value) {
+// Adds the size to `bytes`.
+bool IsTooLarge(const Value& value, std::size_t& bytes) {
   std::size_t left = kPatchedBytesMax;
-  return !Take(value, left);
+  const bool fits = Take(value, left);
+  bytes += kPatchedBytesMax - left;
+  return !fits;
 }
 
 constexpr std::string_view kTooLarge = "the patched object is too large";
@@ -34,19 +37,20 @@ constexpr std::string_view kTooLarge = "the patched object is too large";
 }  // namespace
 
 Outcome<std::optional<Value>, std::string> ApplyPolicyPatch(base::Arena& arena, const cel::PolicyPatch& patch,
-                                                            Value object, const MergeFunction& merge) {
+                                                            Value object, const MergeFunction& merge,
+                                                            std::size_t& bytes) {
   if (!patch.error.empty()) return patch.error;
-  if (IsTooLarge(patch.value)) return std::string(kTooLarge);
+  if (IsTooLarge(patch.value, bytes)) return std::string(kTooLarge);
   if (patch.type == cel::PatchType::kJSONPatch) {
     auto patched = patch::TryJSONPatch(arena, object, patch.value);
-    if (patched.ok() && IsTooLarge(*patched)) return std::string(kTooLarge);
+    if (patched.ok() && IsTooLarge(*patched, bytes)) return std::string(kTooLarge);
     if (patched.ok()) return std::optional<Value>(*patched);
     if (patched.error().ends_with(patch::kTestFailed)) return std::optional<Value>();
     return "JSON Patch: " + patched.error();
   }
   auto merged = merge(patch.value);
   if (!merged.ok()) return "error applying patch: " + merged.error();
-  if (IsTooLarge(*merged)) return std::string(kTooLarge);
+  if (IsTooLarge(*merged, bytes)) return std::string(kTooLarge);
   return std::optional<Value>(*merged);
 }
 

@@ -78,7 +78,8 @@ std::string Mutate(Arena& arena, const Value& c, const cel::AdmissionInputs& inp
   const auto merge = [&](Value configuration) {
     return manager.MergeConfiguration(arena, inputs.object, configuration);
   };
-  const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge);
+  std::size_t bytes = 0;
+  const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge, bytes);
   if (!patched.ok()) return "error " + patched.error();
   const std::string before = Compared(arena, inputs.object);
   if (!*patched) return "unchanged";
@@ -136,9 +137,10 @@ TEST(WorstCase, MutationsDoNotGrowTheObjectWithoutABound) {
     inputs.object = *object::ParseJSON(arena, R"({"data":{"k":"0123456789"}})");
     std::string error;
     int mutations = 0;
+    std::size_t bytes = 0;
     for (; error.empty() && mutations < 60; ++mutations) {
       const cel::PolicyPatch patch = program->Evaluate(arena, 0, inputs);
-      const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, {});
+      const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, {}, bytes);
       if (patched.ok()) {
         inputs.object = **patched;
       } else {
@@ -146,6 +148,7 @@ TEST(WorstCase, MutationsDoNotGrowTheObjectWithoutABound) {
       }
     }
     EXPECT_EQ(error, "the patched object is too large") << mutations;
+    EXPECT_GT(bytes, kPatchedBytesMax / 2);
     EXPECT_LT(arena.reserved_bytes(), std::size_t{512} << 20);
   }
 }
