@@ -141,8 +141,9 @@ struct NodeHash {
 };
 
 constexpr std::size_t kCheckSteps = 4;
-constexpr std::size_t kErrorSteps = 100;    // and one for two bytes of its texts
-constexpr std::size_t kTextBytes = 8;       // of a text that is looked at, a step each
+constexpr std::size_t kErrorSteps = 100;  // and one for two bytes of its texts
+constexpr std::size_t kTextBytes = 8;     // of a text that is looked at, a step each
+constexpr std::size_t kEnumEntrySteps = 16;
 constexpr std::size_t kIndexedEnumMin = 8;  // entries
 
 class ValueValidator {
@@ -403,7 +404,7 @@ class ValueValidator {
     EnumIndex& index = found->second;
     if (!added) return index;
     const std::size_t count = schema.enum_count();
-    steps_ += count * kCheckSteps;
+    steps_ += count * kEnumEntrySteps;
     for (std::size_t i = 0; i < count; ++i) {
       if (schema.enum_is_string(i)) {
         index.texts.insert(schema.enum_text(i));
