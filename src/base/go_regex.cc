@@ -88,6 +88,13 @@ GoRegex::~GoRegex() = default;
 GoRegex::GoRegex(GoRegex&&) noexcept = default;
 GoRegex& GoRegex::operator=(GoRegex&&) noexcept = default;
 
+std::size_t GoRegex::instructions() const {
+  if (regex_->ok()) return static_cast<std::size_t>(regex_->ProgramSize());
+  constexpr std::size_t kInstructionBytes = 16;
+  return regex_->error_code() == re2::RE2::ErrorPatternTooLarge ? kMemoryBytesMax / kInstructionBytes
+                                                                : regex_->pattern().size();
+}
+
 bool GoRegex::Matches(std::string_view text) const {
   return regex_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(), re2::RE2::UNANCHORED, nullptr, 0);
 }

@@ -25,6 +25,8 @@ class GoRegex {
   GoRegex& operator=(GoRegex&&) noexcept;
 
   bool ok() const { return error_.empty(); }
+  // Size of the compiled program, which its compilation took; also of a pattern that is too large.
+  std::size_t instructions() const;
   const std::string& error() const { return error_; }  // "error parsing regexp: missing closing ): `a(`"
   // REQUIRES: ok().
   bool Matches(std::string_view text) const;

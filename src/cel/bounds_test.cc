@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "base/scaling_test.h"
 #include "cel/compiler.h"
 #include "cel/environment.h"
+#include "cel/policy.h"
 #include "cel/program_cache.h"
 #include "cel/testing/unparser.h"
 #include "object/json_text.h"
@@ -115,6 +118,47 @@ TEST(Bounds, CostEndsEvaluationsBeforeMemoryDoes) {
     EXPECT_TRUE(result.cost_exceeded || result.ok()) << result.error();
     EXPECT_LT(arena.reserved_bytes(), std::size_t{256} << 20);
   }
+}
+
+std::vector<PolicyDecision> DecisionsOf(std::size_t variables) {
+  std::string spec = R"({"variables":[{"name":"v0","expression":"1"})";
+  for (std::size_t i = 1; i < variables; ++i) {
+    spec += R"(,{"name":"v)" + std::to_string(i) + R"(","expression":"variables.v)" + std::to_string(i - 1) + "\"}";
+  }
+  spec += R"(],"validations":[{"expression":"variables.v)" + std::to_string(variables - 1) + R"( == 1"}]})";
+  Arena arena;
+  const auto program = ValidatingPolicyProgram::New(*object::ParseJSON(arena, spec), ExpressionMode::kStored);
+  return program->Evaluate(arena, {}).decisions;
+}
+
+// The thread's stack would end: a chain of 4,000 took the server down.
+TEST(Bounds, VariablesThatReferToEachOtherEnd) {
+  const auto some = DecisionsOf(20);
+  ASSERT_EQ(some.size(), 1U);
+  EXPECT_EQ(some[0].evaluation, PolicyDecision::Evaluation::kAdmit) << some[0].message;
+  const auto many = DecisionsOf(20'000);
+  ASSERT_EQ(many.size(), 1U);
+  EXPECT_EQ(many[0].evaluation, PolicyDecision::Evaluation::kError);
+  EXPECT_NE(many[0].message.find("too many variables that refer to each other"), std::string::npos);
+}
+
+TEST(WorstCase, ManyVariablesAreLookedUpByHash) {
+  const auto scaling = base::Measure(
+      [](std::size_t n) {
+        std::string variables, validations;
+        for (std::size_t i = 0; i < n; ++i) {
+          const std::string number = std::to_string(i), comma = i == 0 ? "" : ",";
+          variables += comma + R"({"name":"v)" + number + R"(","expression":"1"})";
+          validations += comma + R"({"expression":"variables.v)" + number + R"( == 1"})";
+        }
+        Arena arena;
+        const auto spec =
+            object::ParseJSON(arena, R"({"variables":[)" + variables + R"(],"validations":[)" + validations + "]}");
+        const auto program = ValidatingPolicyProgram::New(*spec, ExpressionMode::kStored);
+        EXPECT_EQ(program->Evaluate(arena, {}).decisions.size(), n);
+      },
+      2'000, 10'000);
+  EXPECT_FALSE(base::IsSuperLinear(scaling)) << "slope " << scaling.slope << ", " << scaling.large << " s";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -353,11 +354,10 @@ class PolicyCompiler::VariableTypes : public TypeProvider {
   const Type* FindType(std::string_view name) const override { return name == kVariables.name ? &kVariables : nullptr; }
   const Type* FindFieldType(std::string_view type, std::string_view field) const override {
     if (type != kVariables.name) return nullptr;
-    for (auto it = fields_.rbegin(); it != fields_.rend(); ++it)
-      if (it->first == field) return it->second;
-    return nullptr;
+    const auto found = fields_.find(field);
+    return found == fields_.end() ? nullptr : found->second;
   }
-  void Add(std::string_view name, const Type& type) { fields_.emplace_back(name, Keep(type)); }
+  void Add(std::string_view name, const Type& type) { fields_.insert_or_assign(std::string(name), Keep(type)); }
 
  private:
   // Basic types, lists and maps keep their type; everything else is dyn.
@@ -384,7 +384,7 @@ class PolicyCompiler::VariableTypes : public TypeProvider {
     }
   }
   base::Arena arena_;
-  std::vector<std::pair<std::string, const Type*>> fields_;
+  std::map<std::string, const Type*, std::less<>> fields_;
 };
 
 PolicyCompiler::PolicyCompiler(ExpressionMode mode, bool params, bool composition)

@@ -96,28 +96,36 @@ bool AdmissionActivation::Find(Arena& arena, std::string_view name, Val* out) {
 }
 
 bool AdmissionActivation::FindMember(Arena& arena, std::string_view name, Val* out) {
-  // The last variable of a name counts, as in a Go map.
-  for (std::size_t i = variables_.size(); i-- > 0;) {
-    const PolicyVariable& variable = variables_[i];
-    if (variable.name != name) continue;
-    if (!values_[i]) {
-      if (variable.expression.program == nullptr) {
-        values_[i] = ErrorIn(arena, "composited variable ", base::GoQuote(name),
-                             " fails to compile: ", variable.expression.error);
-      } else {
-        const EvalResult result = variable.expression.program->Evaluate(
-            arena, *this, {.time_zones = inputs_.time_zones, .interrupt = inputs_.interrupt});
-        variable_cost_ += result.cost;
-        pending_ = pending_ || result.pending;
-        values_[i] = result.ok() ? result.value
-                                 : ErrorIn(arena, "composited variable ", base::GoQuote(name),
-                                           " fails to evaluate: ", result.error());
-      }
-    }
-    *out = *values_[i];
-    return true;
+  if (indexes_.empty()) {
+    // The last variable of a name counts, as in a Go map.
+    for (std::size_t i = 0; i < variables_.size(); ++i) indexes_.insert_or_assign(variables_[i].name, i);
   }
-  return false;
+  const auto found = indexes_.find(name);
+  if (found == indexes_.end()) return false;
+  std::optional<Val>& value = values_[found->second];
+  if (!value) value = Evaluate(arena, variables_[found->second]);
+  *out = *value;
+  return true;
+}
+
+Val AdmissionActivation::Evaluate(Arena& arena, const PolicyVariable& variable) {
+  const std::string quoted = base::GoQuote(variable.name);
+  if (variable.expression.program == nullptr)
+    return ErrorIn(arena, "composited variable ", quoted, " fails to compile: ", variable.expression.error);
+  const char* const frame = static_cast<const char*>(__builtin_frame_address(0));
+  const bool outermost = outermost_frame_ == nullptr;
+  if (outermost) outermost_frame_ = frame;
+  if (outermost_frame_ - frame > kVariableStackBytesMax) {
+    return ErrorIn(arena, "composited variable ", quoted,
+                   " fails to evaluate: ", "too many variables that refer to each other");
+  }
+  const EvalResult result = variable.expression.program->Evaluate(
+      arena, *this, {.time_zones = inputs_.time_zones, .interrupt = inputs_.interrupt});
+  if (outermost) outermost_frame_ = nullptr;
+  variable_cost_ += result.cost;
+  pending_ = pending_ || result.pending;
+  return result.ok() ? result.value
+                     : ErrorIn(arena, "composited variable ", quoted, " fails to evaluate: ", result.error());
 }
 
 std::uint64_t AdmissionActivation::TakeVariableCost() { return std::exchange(variable_cost_, 0); }

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -63,6 +65,9 @@ struct AdmissionInputs {
 // it is first read, once.
 class AdmissionActivation final : public Activation, private LazyMembers {
  public:
+  // Of the thread's stack, for variables that refer to each other. Beyond it a variable is an error.
+  static constexpr std::ptrdiff_t kVariableStackBytesMax = std::ptrdiff_t{1} << 20;
+
   AdmissionActivation(const AdmissionInputs& inputs, std::span<const PolicyVariable> variables);
   bool Find(Arena& arena, std::string_view name, Val* out) override;
   std::uint64_t TakeVariableCost();  // spent on variables since the last call
@@ -70,11 +75,14 @@ class AdmissionActivation final : public Activation, private LazyMembers {
 
  private:
   bool FindMember(Arena& arena, std::string_view name, Val* out) override;
+  Val Evaluate(Arena& arena, const PolicyVariable& variable);
   std::string_view MemberName(std::size_t index) const override { return variables_[index].name; }
   std::string_view type_name() const override { return "kubernetes.variables"; }
   const AdmissionInputs& inputs_;
   std::span<const PolicyVariable> variables_;
   std::vector<std::optional<Val>> values_;
+  std::unordered_map<std::string_view, std::size_t> indexes_;  // of variables_ by name, made on first use
+  const char* outermost_frame_ = nullptr;                      // of the variable that is being evaluated
   std::uint64_t variable_cost_ = 0;
   bool pending_ = false;
 };

@@ -293,7 +293,7 @@ struct JSONPathWalk {
   Result List(Values input, const Program::List& list) {
     for (const Program::Node& node : list) {
       KS_TRY(input, One(std::move(input), node));
-      if (input.size() > JSONPath::kResultsMax || !Spend(input.size())) return std::string("too many results");
+      if (!Spend(input.size()) || input.size() > JSONPath::kResultsMax) return std::string("too many results");
     }
     return input;
   }
@@ -438,8 +438,12 @@ Outcome<JSONPath, std::string> JSONPath::Parse(std::string_view path) {
   return JSONPath(std::move(program));
 }
 
-Outcome<std::vector<Value>, std::string> JSONPath::Find(base::Arena&, const Value& object) const {
-  return JSONPathWalk().List({object}, program_->root);
+Outcome<std::vector<Value>, std::string> JSONPath::Find(base::Arena&, const Value& object, std::size_t* steps) const {
+  JSONPathWalk walk{.steps = steps != nullptr ? *steps : 0};
+  if (walk.steps > kStepsMax) return std::string("too many results");
+  auto found = walk.List({object}, program_->root);
+  if (steps != nullptr) *steps = walk.steps;
+  return found;
 }
 
 std::string JSONPath::Print(const Value& value) {

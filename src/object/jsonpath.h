@@ -27,8 +27,10 @@ class JSONPath {
   static Outcome<JSONPath, std::string> Parse(std::string_view path);
 
   // The values that the first expression of the path gives, in order; missing keys give no result. The error is
-  // upstream's text (filters over values that are not lists, and so on).
-  Outcome<std::vector<Value>, std::string> Find(base::Arena& arena, const Value& object) const;
+  // upstream's text (filters over values that are not lists, and so on). `steps`, which may be null, counts the values
+  // looked at by several evaluations, which end at kStepsMax together.
+  Outcome<std::vector<Value>, std::string> Find(base::Arena& arena, const Value& object,
+                                                std::size_t* steps = nullptr) const;
 
   // A value as kubectl-style templates print it: strings bare, numbers by Go's %v, objects and lists as JSON.
   static std::string Print(const Value& value);

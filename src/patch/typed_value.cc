@@ -175,13 +175,22 @@ class Validator {
     if (errors_.size() == 1) return errors_[0];
     std::string out = "errors:";
     for (const std::string& error : errors_) out += "\n  " + error;
+    if (dropped_ > 0) out += "\n  and " + std::to_string(dropped_) + " more errors";
     return out;
   }
 
  private:
+  // Of the texts of errors: each has its path, and a body can be a million mistakes below a long name.
+  static constexpr std::size_t kErrorsBytesMax = std::size_t{1} << 20;
+
   void Add(const Step* at, std::string_view message) {
+    if (errors_bytes_ > kErrorsBytesMax) {
+      ++dropped_;
+      return;
+    }
     const std::string path = Step::Render(at);
     errors_.push_back(path.empty() ? std::string(message) : path + ": " + std::string(message));
+    errors_bytes_ += errors_.back().size();
   }
 
   void Null(const Atom& atom, const Step* at) {
@@ -250,6 +259,8 @@ class Validator {
   Nulls nulls_;
   Arena arena_;
   std::vector<std::string> errors_;
+  std::size_t errors_bytes_ = 0;
+  std::size_t dropped_ = 0;
 };
 
 }  // namespace

@@ -266,5 +266,20 @@ TEST(WorstCase, CollidingKeysInAMergeList) {
   EXPECT_LT(seconds, 0.7);
 }
 
+// Its name would be in each of the errors: tens of gigabytes.
+TEST(WorstCase, ErrorsBelowALongNameAreBounded) {
+  const FieldManager manager({.type = schema::FindKind("", "v1", "Pod"), .kind = {"", "v1", "Pod"}});
+  const std::string body =
+      Many(20'000,
+           R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":")" +
+               std::string(500'000, 'k') + R"(","args":[)",
+           "]}]}}", [](std::size_t) { return std::string("1"); });
+  Arena arena;
+  const auto applied = manager.Apply(arena, Value(), J(arena, body), "a", false, "2026-11-16T03:04:05Z");
+  ASSERT_FALSE(applied.ok());
+  EXPECT_LT(applied.error().message().size(), std::size_t{4} << 20);
+  EXPECT_TRUE(applied.error().message().ends_with(" more errors")) << applied.error().message().substr(0, 100);
+}
+
 }  // namespace
 }  // namespace keelson::patch

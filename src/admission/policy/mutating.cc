@@ -160,12 +160,13 @@ class Dispatch {
   Task<Mutation> Mutate(const Invocation& invocation, std::size_t index, const cel::AdmissionInputs& inputs) {
     base::Arena& arena = context_.arena;
     const cel::MutatingPolicyProgram& program = *invocation.policy->mutating;
+    if (patched_bytes_ > kPatchedBytesTotalMax) co_return Mutation{.error = "too many mutations of a large object"};
     cel::PolicyPatch patch = program.Evaluate(arena, index, inputs);
     while (patch.pending && co_await authorizer_.Fetch()) patch = program.Evaluate(arena, index, inputs);
     const auto merge = [&](Value configuration) {
       return merger_->MergeConfiguration(arena, inputs.object, configuration, invocation.matched.kind);
     };
-    const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge);
+    const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge, patched_bytes_);
     if (!patched.ok()) co_return Mutation{.error = patched.error()};
     if (!*patched) co_return Mutation();
     const Value document = **patched;
@@ -232,6 +233,7 @@ class Dispatch {
   const ConfigurationMerger* merger_;
   Value namespace_;
   std::vector<PolicyError> errors_;
+  std::size_t patched_bytes_ = 0;  // of kPatchedBytesTotalMax
 };
 
 class MutatingPolicies final : public PolicyPlugin {

@@ -78,7 +78,8 @@ std::string Mutate(Arena& arena, const Value& c, const cel::AdmissionInputs& inp
   const auto merge = [&](Value configuration) {
     return manager.MergeConfiguration(arena, inputs.object, configuration);
   };
-  const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge);
+  std::size_t bytes = 0;
+  const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, merge, bytes);
   if (!patched.ok()) return "error " + patched.error();
   const std::string before = Compared(arena, inputs.object);
   if (!*patched) return "unchanged";
@@ -120,6 +121,36 @@ TEST(MutationGoldens, Policies) {
     mutations.Add(c, Wanted(arena, c["out"]), Mutate(arena, c, inputs));
   }
   mutations.Report(0.995);
+}
+
+// Each mutation could double the object: 24 of them made gigabytes of a kilobyte.
+TEST(WorstCase, MutationsDoNotGrowTheObjectWithoutABound) {
+  const char* const kExpressions[] = {
+      R"x({"patchType":"JSONPatch","expr":"[JSONPatch{op: 'add', path: '/data/k', value: object.data.k + object.data.k}]"})x",
+      R"x({"patchType":"JSONPatch","expr":"[0,1,2,3].map(i, JSONPatch{op: 'add', path: '/data/x' + string(i), value: object.data})"})x",
+  };
+  for (const char* const expression : kExpressions) {
+    Arena arena;
+    const auto program = cel::MutatingPolicyProgram::New(SpecOf(arena, *object::ParseJSON(arena, expression)),
+                                                         cel::ExpressionMode::kStored);
+    cel::AdmissionInputs inputs;
+    inputs.object = *object::ParseJSON(arena, R"({"data":{"k":"0123456789"}})");
+    std::string error;
+    int mutations = 0;
+    std::size_t bytes = 0;
+    for (; error.empty() && mutations < 60; ++mutations) {
+      const cel::PolicyPatch patch = program->Evaluate(arena, 0, inputs);
+      const auto patched = ApplyPolicyPatch(arena, patch, inputs.object, {}, bytes);
+      if (patched.ok()) {
+        inputs.object = **patched;
+      } else {
+        error = patched.error();
+      }
+    }
+    EXPECT_EQ(error, "the patched object is too large") << mutations;
+    EXPECT_GT(bytes, kPatchedBytesMax / 2);
+    EXPECT_LT(arena.reserved_bytes(), std::size_t{512} << 20);
+  }
 }
 
 }  // namespace

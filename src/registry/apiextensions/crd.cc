@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/strings.h"
@@ -116,7 +117,7 @@ std::string InternalVersionsJSON(const Value& versions, const Hoisted& hoisted) 
     std::string one = Types().JSON(version, "Version");
     one.pop_back();
     one += ",\"Schema\":";
-    if (hoisted.schema || version["schema"].is_null()) {
+    if (hoisted.schema || version["schema"].is_null() || out.size() > crd::kRenderedSchemaMax) {
       one += "null";
     } else {
       const Value schema = version["schema"]["openAPIV3Schema"];
@@ -395,6 +396,7 @@ void ValidateSpec(const Call& call, const Value& spec, const Options& options, F
 
   const Value versions = spec["versions"];
   const FieldPath versions_path = path.Child("versions");
+  if (!crd::ValidateBounds(versions, versions_path, errors)) return;
   std::int64_t index = 0;
   for (const Value& version : versions.items()) {
     const FieldPath at = versions_path.Index(index++);
@@ -448,18 +450,18 @@ void ValidateStoredVersions(const Value& object, FieldErrors& errors) {
     errors.push_back(Invalid(path, stored, "must have at least one stored version"));
     return;
   }
-  std::vector<std::string_view> missing;
-  for (const Value& version : stored.items()) missing.push_back(version.as_string());
+  std::unordered_set<std::string_view> missing;
+  for (const Value& version : stored.items()) missing.insert(version.as_string());
   for (const Value& version : object["spec"]["versions"].items()) {
     const std::string_view name = version["name"].as_string();
     // Each name is crossed off once: a second version of that name is as one that is not stored.
-    const bool known = std::erase(missing, name) > 0;
-    if (version["storage"].as_bool() && !known)
+    const bool known = missing.erase(name) > 0;
+    if (version["storage"].as_bool() && !known && !errors.full())
       errors.push_back(Invalid(path, stored, "must have the storage version " + std::string(name)));
   }
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const std::string name(stored[i].as_string());
-    if (std::ranges::find(missing, name) == missing.end()) continue;
+    if (!missing.contains(name)) continue;
     errors.push_back(
         Invalid(path.Index(static_cast<std::int64_t>(i)), stored[i],
                 "missing from spec.versions; " + name +
@@ -608,10 +610,12 @@ std::vector<std::string> UnrecognizedFormats(const Value& object) {
 }
 
 void Warnings(const Call& call, Value object, Value old) {
-  const std::vector<std::string> known = old.is_null() ? std::vector<std::string>() : UnrecognizedFormats(old);
+  std::unordered_set<std::string> known;
+  if (!old.is_null()) {
+    for (std::string& format : UnrecognizedFormats(old)) known.insert(std::move(format));
+  }
   for (const std::string& format : UnrecognizedFormats(object)) {
-    if (std::ranges::find(known, format) == known.end())
-      call.warnings.push_back("unrecognized format " + base::GoQuote(format));
+    if (!known.contains(format)) call.warnings.push_back("unrecognized format " + base::GoQuote(format));
   }
 }
 

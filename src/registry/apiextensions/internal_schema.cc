@@ -172,7 +172,7 @@ void AppendField(const Value& value, Shape shape, int depth, std::string& out) {
     out += value.as_bool() ? "true" : "false";
     return;
   }
-  if (value.is_null() || depth > kSchemaDepthMax) {
+  if (value.is_null() || depth > kSchemaDepthMax || out.size() > kRenderedSchemaMax) {
     out += "null";
     return;
   }
@@ -224,6 +224,10 @@ void AppendField(const Value& value, Shape shape, int depth, std::string& out) {
 }
 
 void AppendSchema(const Value& schema, int depth, std::string& out) {
+  if (out.size() > kRenderedSchemaMax) {
+    out += "null";
+    return;
+  }
   out += '{';
   for (const Field& field : kFields) {
     if (out.back() != '{') out += ',';

@@ -4,9 +4,11 @@
 #include <ranges>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "base/go_regex.h"
 #include "base/strings.h"
 #include "cel/program.h"
 #include "cel/schema_rules.h"
@@ -109,6 +111,7 @@ void ValidateListMap(const Value& schema, const FieldPath& path, FieldErrors& er
   const FieldPath properties = items_path.Child("properties");
   std::set<std::string_view> seen;
   for (const Value& key : keys.items()) {
+    if (errors.full()) return;
     if (!items["properties"].Has(key.as_string())) {
       errors.push_back(Invalid(keys_path, keys, "entries must all be names of item properties"));
     } else if (OneOf(items["properties"][key.as_string()]["type"].as_string(), {"array", "object"})) {
@@ -133,13 +136,13 @@ void ValidateKeysOfSetsAndMaps(const Value& schema, const FieldPath& path, Field
   }
   if (list_type != "map") return;
   const FieldPath properties = items_path.Child("properties");
+  std::unordered_set<std::string_view> required_names;
+  for (const Value& name : items["required"].items()) required_names.insert(name.as_string());
   for (const Value& key : schema["x-kubernetes-list-map-keys"].items()) {
     const Value property = items["properties"][key.as_string()];
     if (!property.is_map()) continue;
     const FieldPath at = properties.Key(key.as_string());
-    const bool required = std::ranges::any_of(items["required"].items(),
-                                              [&](const Value& name) { return name.as_string() == key.as_string(); });
-    if (!required && property["default"].is_null()) {
+    if (!required_names.contains(key.as_string()) && property["default"].is_null()) {
       errors.push_back(Required(
           at.Child("default"),
           "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"));
@@ -323,6 +326,10 @@ bool ValidateChildren(const Value& schema, const Context& context, const FieldPa
 
 bool ValidateNode(const Value& schema, const Context& context, const FieldPath& path, FieldErrors& errors) {
   if (!schema.is_map()) return true;
+  if (errors.full()) {  // Texts of further errors would only be dropped.
+    errors.push_back({});
+    return true;
+  }
   if (context.depth >= kSchemaDepthMax) {
     errors.push_back(Forbidden(path, "must not be nested deeper than 256 levels"));
     return true;
@@ -350,6 +357,13 @@ bool ValidateNode(const Value& schema, const Context& context, const FieldPath& 
 
 namespace structural = validation::structural;
 
+// What the defaults of one schema have spent: each is validated by the schema that it is part of.
+struct DefaultsSpent {
+  std::size_t steps = 0;  // of kValidationStepsMax
+  std::size_t rules = 0;  // compiled, of kDefaultRulesMax
+  std::size_t bytes = 0;  // of schemas compiled for rules, of kDefaultSchemasMax
+};
+
 std::string_view OpenAPITypeOf(const Value& value) {
   if (value.is_map()) return "object";
   if (value.is_list()) return "array";
@@ -361,17 +375,17 @@ std::string_view OpenAPITypeOf(const Value& value) {
 // The value of a default by its schema. No value is of a type that OpenAPI does not have, which compiled schemas do not
 // keep.
 void ValidateDefaultType(base::Arena& arena, const Value& value, const Value& schema, structural::Node node,
-                         const FieldPath& at, FieldErrors& errors) {
+                         const FieldPath& at, DefaultsSpent& spent, FieldErrors& errors) {
   const std::string type(schema["type"].as_string());
   if (type.empty() || node.type() != schema::structural::NodeType::kNone)
-    return structural::ValidateDefaultValue(arena, value, node, at, errors);
+    return structural::ValidateDefaultValue(arena, value, node, at, spent.steps, errors);
   const std::string_view got = OpenAPITypeOf(value);
   errors.push_back(
       validation::TypeInvalid(at, Value(got), " in body must be of type " + type + ": " + base::GoQuote(got)));
 }
 
 void ValidateDefault(base::Arena& arena, const Value& value, const Value& schema, structural::Node node, bool embedded,
-                     const FieldPath& at, FieldErrors& errors) {
+                     const FieldPath& at, DefaultsSpent& spent, FieldErrors& errors) {
   const Value pruned = value.Clone(arena);
   structural::Prune(arena, pruned, node, embedded, nullptr);
   if (!(pruned == value)) errors.push_back(Invalid(at, value, "must not have unknown fields"));
@@ -382,12 +396,17 @@ void ValidateDefault(base::Arena& arena, const Value& value, const Value& schema
   }
   const std::size_t before = errors.size();
   structural::ValidateEmbedded(arena, value, node, embedded, at, errors);
-  if (errors.size() == before) ValidateDefaultType(arena, value, schema, node, at, errors);
+  if (errors.size() == before) ValidateDefaultType(arena, value, schema, node, at, spent, errors);
 }
 
 // A default must satisfy the rules of its own schema, as an update of itself and as a new value.
 void ValidateDefaultRules(base::Arena& arena, const Value& value, const Value& schema, schema::structural::Pool& pool,
-                          const FieldPath& at, FieldErrors& errors) {
+                          const FieldPath& at, DefaultsSpent& spent, FieldErrors& errors) {
+  ForEachSchema(schema, [&](const Value& below) { spent.rules += below["x-kubernetes-validations"].size(); });
+  if (spent.rules > kDefaultRulesMax || spent.bytes > kDefaultSchemasMax) {
+    errors.push_back(Forbidden(at, "too many defaults have validation rules below them"));
+    return;
+  }
   // A validator is of a whole object: the value becomes its one field.
   constexpr std::string_view kField = "value";
   Value whole = Value::Map(arena);
@@ -395,6 +414,7 @@ void ValidateDefaultRules(base::Arena& arena, const Value& value, const Value& s
   whole.EnsureMap(arena, "properties").Set(arena, kField, schema);
   auto built = pool.Build(whole);
   if (!built.ok()) return;
+  spent.bytes += built->get()->total_bytes();
   if (!cel::DeclTypes().Convert(built->get()->root().Property(kField), false)) {
     errors.push_back(
         Invalid(at, "", "rule compiler initialization error: failed to convert to declType for CEL validation rules"));
@@ -439,7 +459,8 @@ struct Surrounding {
 
 // A default inside apiVersion, kind or metadata must give a resource with valid metadata.
 void ValidateMetadataDefault(base::Arena& arena, const Value& value, const Value& schema, structural::Node node,
-                             const Surrounding& surrounding, const FieldPath& at, FieldErrors& errors) {
+                             const Surrounding& surrounding, const FieldPath& at, DefaultsSpent& spent,
+                             FieldErrors& errors) {
   const Value resource = surrounding.Around(arena, value.Clone(arena));
   FieldErrors found;
   if (auto malformed =
@@ -448,7 +469,7 @@ void ValidateMetadataDefault(base::Arena& arena, const Value& value, const Value
   } else {
     structural::ValidateEmbedded(arena, resource, surrounding.root, true, FieldPath(), found);
   }
-  if (found.empty()) return ValidateDefaultType(arena, value, schema, node, at, errors);
+  if (found.empty()) return ValidateDefaultType(arena, value, schema, node, at, spent, errors);
   std::string texts = found[0].ToString();
   for (std::size_t i = 1; i < found.size(); ++i) texts += ", " + found[i].ToString();
   errors.push_back(
@@ -459,8 +480,8 @@ void ValidateMetadataDefault(base::Arena& arena, const Value& value, const Value
 // `schema`; `surrounding` is not null inside apiVersion, kind or metadata of a resource.
 void ValidateDefaults(base::Arena& arena, const Value& schema, structural::Node node, schema::structural::Pool& pool,
                       bool root, Surrounding surrounding, bool inside_metadata, const FieldPath& path,
-                      FieldErrors& errors) {
-  if (!schema.is_map() || !node) return;
+                      DefaultsSpent& spent, FieldErrors& errors) {
+  if (!schema.is_map() || !node || errors.full()) return;
   const bool embedded = root || node.embedded_resource();
   if (embedded) {
     surrounding = {.root = node, .steps = {}};
@@ -471,16 +492,17 @@ void ValidateDefaults(base::Arena& arena, const Value& schema, structural::Node 
     const Value value = node.DefaultValue(arena);
     const std::size_t before = errors.size();
     if (inside_metadata) {
-      ValidateMetadataDefault(arena, value, schema, node, surrounding, at, errors);
+      ValidateMetadataDefault(arena, value, schema, node, surrounding, at, spent, errors);
     } else {
-      ValidateDefault(arena, value, schema, node, embedded, at, errors);
+      ValidateDefault(arena, value, schema, node, embedded, at, spent, errors);
     }
-    if (errors.size() == before && node.has_rules_below()) ValidateDefaultRules(arena, value, schema, pool, at, errors);
+    if (errors.size() == before && node.has_rules_below())
+      ValidateDefaultRules(arena, value, schema, pool, at, spent, errors);
   }
   const auto below = [&](const Value& child, structural::Node child_node, std::string_view step, bool inside,
                          const FieldPath& at) {
     surrounding.steps.push_back(step);
-    ValidateDefaults(arena, child, child_node, pool, false, surrounding, inside, at, errors);
+    ValidateDefaults(arena, child, child_node, pool, false, surrounding, inside, at, spent, errors);
     surrounding.steps.pop_back();
   };
   if (schema["items"].is_map()) below(schema["items"], node.items(), "", inside_metadata, path.Child("items"));
@@ -528,6 +550,41 @@ void ValidateRules(structural::Node root, const std::unordered_set<std::string>&
 }
 
 }  // namespace
+
+bool ValidateBounds(const Value& versions, const FieldPath& path, FieldErrors& errors) {
+  const std::size_t before = errors.size();
+  if (versions.size() > kVersionsMax) {
+    errors.push_back(validation::TooMany(path, static_cast<std::int64_t>(versions.size()), kVersionsMax));
+    return false;
+  }
+  std::size_t schemas = 0, rules = 0, keys = 0, instructions = 0;
+  std::unordered_map<std::string_view, std::size_t> patterns;
+  const auto visit = [&](const Value& schema) {
+    ++schemas;
+    rules += schema["x-kubernetes-validations"].size();
+    keys = std::max(keys, schema["x-kubernetes-list-map-keys"].size());
+    const std::string_view pattern = schema["pattern"].as_string();
+    if (pattern.empty() || instructions > kPatternInstructionsMax) return;
+    const auto [found, added] = patterns.try_emplace(pattern);
+    if (added) found->second = base::GoRegex(pattern).instructions();
+    instructions += found->second;
+  };
+  std::size_t columns = 0;
+  for (const Value& version : versions.items()) {
+    ForEachSchema(version["schema"]["openAPIV3Schema"], visit);
+    columns = std::max(columns, version["additionalPrinterColumns"].size());
+  }
+  const auto refuse = [&](std::size_t count, std::size_t max, std::string_view noun) {
+    if (count <= max) return;
+    errors.push_back(Forbidden(path, "must not have more than " + std::to_string(max) + " " + std::string(noun)));
+  };
+  refuse(schemas, kSchemasMax, "schemas in all");
+  refuse(rules, kRulesMax, "x-kubernetes-validations in all");
+  refuse(columns, kColumnsMax, "additionalPrinterColumns in a version");
+  refuse(keys, kListMapKeysMax, "x-kubernetes-list-map-keys in a list");
+  refuse(instructions, kPatternInstructionsMax, "instructions in all of their compiled patterns");
+  return errors.size() == before;
+}
 
 std::string UnsupportedField(const Value& schema) { return UnsupportedFieldBelow(schema, 0); }
 
@@ -622,7 +679,8 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
     ValidateStructural(schema, path, errors);
     auto built = pool.Build(schema);
     if (errors.size() == structural && built.ok()) {
-      ValidateDefaults(arena, schema, built->root(), pool, true, {}, false, path, errors);
+      DefaultsSpent spent;
+      ValidateDefaults(arena, schema, built->root(), pool, true, {}, false, path, spent, errors);
       if (errors.size() == structural) compiled = *std::move(built);
     }
   }

@@ -20,6 +20,20 @@ using validation::FieldErrors;
 // Schemas nested deeper than this are refused; far below what a thread's stack holds.
 constexpr int kSchemaDepthMax = 256;
 
+// Bounds on one definition, all versions together, so that writing it takes no more than half a second.
+constexpr std::size_t kVersionsMax = 500;
+constexpr std::size_t kSchemasMax = 200'000;
+constexpr std::size_t kRulesMax = 10'000;
+constexpr std::size_t kColumnsMax = 1'000;                        // of one version
+constexpr std::size_t kListMapKeysMax = 16;                       // of one list
+constexpr std::size_t kPatternInstructionsMax = 1'000'000;        // of compiled patterns, as RE2 counts them
+constexpr std::size_t kDefaultRulesMax = 2 * kRulesMax;           // compiled to validate defaults
+constexpr std::size_t kDefaultSchemasMax = std::size_t{4} << 20;  // bytes compiled to validate defaults
+constexpr std::size_t kRenderedSchemaMax = std::size_t{1} << 20;  // bytes of a schema in an error; the rest is null
+
+// False, with an error, for definitions beyond these bounds: nothing else looks at them.
+bool ValidateBounds(const Value& versions, const FieldPath& path, FieldErrors& errors);
+
 // The whole check of one version's schema, errors at `path` (that of openAPIV3Schema). `status`: the status subresource
 // is on.
 void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const FieldPath& path, FieldErrors& errors);

@@ -155,5 +155,80 @@ TEST(SchemaRules, EqualSchemas) {
   }
 }
 
+std::string Repeated(std::size_t count, std::string_view open, std::string_view item, std::string_view close) {
+  std::string out(open);
+  for (std::size_t i = 0; i < count; ++i) out.append(i == 0 ? "" : ",").append(item);
+  return out + std::string(close);
+}
+
+// Each of these took seconds to minutes at three megabytes.
+TEST(WorstCase, DefinitionsHaveBounds) {
+  struct Case {
+    const char* name;
+    std::string versions;
+    const char* error;
+  };
+  const auto schema = [](const std::string& text) { return R"([{"schema":{"openAPIV3Schema":)" + text + "}}]"; };
+  const Case cases[] = {
+      {"versions", Repeated(kVersionsMax + 1, "[", "{}", "]"), "v: Too many: 501: must have at most 500 items"},
+      {"schemas", schema(Repeated(kSchemasMax, R"({"allOf":[)", "{}", "]}")),
+       "v: Forbidden: must not have more than 200000 schemas in all"},
+      {"rules", schema(Repeated(kRulesMax + 1, R"({"x-kubernetes-validations":[)", R"({"rule":"true"})", "]}")),
+       "v: Forbidden: must not have more than 10000 x-kubernetes-validations in all"},
+      {"list map keys", schema(Repeated(kListMapKeysMax + 1, R"({"x-kubernetes-list-map-keys":[)", R"("a")", "]}")),
+       "v: Forbidden: must not have more than 16 x-kubernetes-list-map-keys in a list"},
+      {"columns", Repeated(kColumnsMax + 1, R"([{"additionalPrinterColumns":[)", "{}", "]}]"),
+       "v: Forbidden: must not have more than 1000 additionalPrinterColumns in a version"},
+      {"patterns", schema(Repeated(1'000, R"({"allOf":[)", R"({"pattern":"[^a]{1000}"})", "]}")),
+       "v: Forbidden: must not have more than 1000000 instructions in all of their compiled patterns"},
+      {"within the bounds", schema(Repeated(kRulesMax, R"({"x-kubernetes-validations":[)", R"({"rule":"true"})", "]}")),
+       ""},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    base::Arena arena;
+    const auto versions = object::ParseJSON(arena, c.versions);
+    ASSERT_TRUE(versions);
+    FieldErrors errors;
+    EXPECT_EQ(ValidateBounds(*versions, FieldPath("v"), errors), errors.empty());
+    EXPECT_EQ(errors.empty() ? "" : errors[0].ToString(), c.error);
+    EXPECT_LE(errors.size(), 1U);
+  }
+}
+
+TEST(WorstCase, SchemasInErrorsAreCut) {
+  base::Arena arena;
+  const auto parsed = object::ParseJSON(arena, Repeated(50'000, R"({"type":"object","allOf":[)", "{}", "]}"));
+  EXPECT_LT(InternalSchemaJSON(*parsed).size(), 2 * kRenderedSchemaMax);
+}
+
+// Without the bound each level compiles all below it, for half a minute.
+TEST(WorstCase, DefaultsAboveRulesAreCompiledABoundedNumberOfTimes) {
+  std::string schema =
+      Repeated(20'000, R"({"type":"string","default":"x","x-kubernetes-validations":[{"rule":"true"}],"enum":["x",)",
+               R"("some text")", "]}");
+  std::string value = "\"x\"";
+  for (int i = 0; i < 100; ++i) {
+    value = R"({"a":)" + value + "}";
+    schema = R"({"type":"object","properties":{"a":)" + schema + R"(},"default":)" + value + "}";
+  }
+  const auto errors = Errors(R"({"type":"object","properties":{"s":)" + schema + "}}", false);
+  ASSERT_FALSE(errors.empty());
+  EXPECT_NE(errors.back().find("too many defaults have validation rules below them"), std::string::npos)
+      << errors.back();
+}
+
+TEST(WorstCase, ErrorsBelowALongNameAreNotMade) {
+  const std::string properties = [] {
+    std::string out;
+    for (int i = 0; i < 20'000; ++i) out += (i == 0 ? "\"a" : ",\"a") + std::to_string(i) + "\":{}";
+    return out;
+  }();
+  const auto errors = Errors(R"({"type":"object","properties":{")" + std::string(500'000, 'k') +
+                                 R"(":{"type":"object","properties":{)" + properties + "}}}}",
+                             false);
+  EXPECT_LT(errors.size(), 10U);
+}
+
 }  // namespace
 }  // namespace keelson::registry::crd

@@ -16,6 +16,12 @@ using validation::Forbidden;
 using validation::Invalid;
 using validation::Required;
 
+// Texts of further errors would only be dropped: the walk ends, and one more is counted.
+bool IsFull(FieldErrors& errors) {
+  if (errors.full()) errors.push_back({});
+  return errors.full();
+}
+
 enum class Level { kRoot, kItem, kField };
 
 Value ItemsSchema(const Value& schema) { return schema["items"].is_map() ? schema["items"] : Value(); }
@@ -95,7 +101,7 @@ void Forbid(const Value& nested, const ForbiddenField& field, const FieldPath& p
 }
 
 void ValidateNested(const Value& nested, bool skip_any_of, int depth, const FieldPath& path, FieldErrors& errors) {
-  if (!nested.is_map()) return;
+  if (!nested.is_map() || IsFull(errors)) return;
   if (depth >= kSchemaDepthMax) {
     errors.push_back(Forbidden(path, "must not be nested deeper than 256 levels"));
     return;
@@ -154,7 +160,7 @@ void ValidateType(const Value& schema, Level level, const FieldPath& path, Field
 }
 
 void ValidateInvariants(const Value& schema, Level level, int depth, const FieldPath& path, FieldErrors& errors) {
-  if (!schema.is_map()) return;
+  if (!schema.is_map() || IsFull(errors)) return;
   if (depth >= kSchemaDepthMax) {
     errors.push_back(Forbidden(path, "must not be nested deeper than 256 levels"));
     return;
@@ -219,7 +225,7 @@ void ValidateCompleteness(const Value& validation, const Value& schema, int dept
 
 void ValidateNestedCompleteness(const Value& nested, const Value& schema, int depth, const FieldPath& schema_path,
                                 const FieldPath& nested_path, FieldErrors& errors) {
-  if (!nested.is_map() || depth >= kSchemaDepthMax) return;  // The invariants report excessive depth.
+  if (!nested.is_map() || depth >= kSchemaDepthMax || IsFull(errors)) return;  // The invariants report excessive depth.
   if (!schema.is_map()) {
     errors.push_back(Required(schema_path, "because it is defined in " + nested_path.ToString()));
     return;

@@ -58,12 +58,19 @@ Columns Columns::Of(const Value& columns) {
 
 void Columns::AppendRow(base::Arena& arena, const Value& object, const base::Clock& clock, Value cells) const {
   cells.Append(arena, object.Get("metadata", "name").as_string());
+  std::size_t steps = 0, bytes = 0;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    const auto found = paths_[i].Find(arena, object);
+    if (bytes > kRowBytesMax) {
+      cells.Append(arena, Value());
+      continue;
+    }
+    const auto found = paths_[i].Find(arena, object, &steps);
     if (!found.ok() || found->empty()) {
       cells.Append(arena, Value());
     } else {
-      cells.Append(arena, Cell(arena, definitions_[i + 1].type, found->front(), clock));
+      const Value cell = Cell(arena, definitions_[i + 1].type, found->front(), clock);
+      bytes += cell.as_string().size();
+      cells.Append(arena, cell);
     }
   }
 }

@@ -29,8 +29,10 @@ class Columns {
   static Columns Of(const Value& columns);
 
   const std::vector<ColumnDefinition>& definitions() const { return definitions_; }
-  // Appends the cells of one row to the list `cells`, Name first. Date columns show the age by `clock` (an AgeTemplate
-  // leaves marks for rows that are kept).
+  static constexpr std::size_t kRowBytesMax = std::size_t{1} << 20;  // of the texts of a row
+  // Appends the cells of one row to the list `cells`, Name first. Those beyond kRowBytesMax, and beyond
+  // JSONPath::kStepsMax for the whole row, are null. Date columns show the age by `clock` (an AgeTemplate leaves marks
+  // for rows that are kept).
   void AppendRow(base::Arena& arena, const Value& object, const base::Clock& clock, Value cells) const;
 
  private:

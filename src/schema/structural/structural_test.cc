@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fake_clock.h"
 #include "object/json_text.h"
+#include "schema/structural/columns.h"
 
 namespace keelson::schema::structural {
 namespace {
@@ -228,6 +230,26 @@ TEST(Structural, FindsTheSchemaOfAVersion) {
   EXPECT_EQ(FindVersionSchema(kHoisted, "v9"), std::nullopt);
   EXPECT_EQ(FindVersionSchema("[]", "v1"), std::nullopt);
   EXPECT_EQ(FindVersionSchema(R"({"spec":{"versions":[{)", "v1"), std::nullopt);
+}
+
+// Each column would show the whole object, and look through all of it.
+TEST(WorstCase, RowsHaveABound) {
+  std::string columns = "[", items = "[";
+  for (int i = 0; i < 1'000; ++i) {
+    columns += std::string(i == 0 ? "" : ",") + R"({"name":"c","type":"string","jsonPath":")" +
+               (i % 2 == 0 ? ".spec" : ".spec..none") + "\"}";
+    items += std::string(i == 0 ? "" : ",") + "\"" + std::string(100, 'x') + "\"";
+  }
+  base::Arena arena;
+  const auto object = object::ParseJSON(arena, R"({"metadata":{"name":"a"},"spec":)" + items + "]}");
+  const Columns made = Columns::Of(*object::ParseJSON(arena, columns + "]"));
+  Value cells = Value::List(arena);
+  made.AppendRow(arena, *object, base::FakeClock(), cells);
+  ASSERT_EQ(cells.size(), 1'001U);
+  std::size_t bytes = 0;
+  for (const Value& cell : cells.items()) bytes += cell.as_string().size();
+  EXPECT_LT(bytes, 2 * Columns::kRowBytesMax);
+  EXPECT_TRUE(cells.items().back().is_null());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <unordered_set>
 
 #include "base/strings.h"
 #include "object/go_text.h"
@@ -243,10 +244,11 @@ std::vector<std::string> FinalizerWarnings(const Value& object, const Value& old
   constexpr std::array<std::string_view, 3> kStandard = {"orphan", "foregroundDeletion", "kubernetes"};
   constexpr std::string_view kWhy = " to avoid accidental conflicts with other finalizer writers";
   std::vector<std::string> warnings;
-  const Value known = old.Get("metadata", "finalizers");
+  std::unordered_set<std::string_view> known;
+  for (const Value& one : old.Get("metadata", "finalizers").items()) known.insert(one.as_string());
   for (const Value& item : object.Get("metadata", "finalizers").items()) {
     const std::string_view name = item.as_string();
-    if (std::ranges::any_of(known.items(), [&](const Value& one) { return one.as_string() == name; })) continue;
+    if (known.contains(name)) continue;
     const std::string prefix = "metadata.finalizers: " + base::GoQuote(name) + ": ";
     for (const std::string& message : IsQualifiedName(name)) warnings.push_back(prefix + message);
     if (name.find('/') != std::string_view::npos || std::ranges::find(kStandard, name) != kStandard.end()) continue;

@@ -62,13 +62,18 @@ Verdict ValidateStatusUpdate(base::Arena& arena, const CustomResource& resource,
 
 // ---- Parts
 
+// Bound on the work of validating one object by its schema, since alternatives, enums and required names are tried with
+// each item: about half a second. Validation ends there with an error.
+constexpr std::size_t kValidationStepsMax = 40'000'000;
+
 // Validates a value against a schema. With `old` (may be nullptr) errors of unchanged, correlatable parts are dropped
 // (ratcheting). `path` is the text before the value's own names: "" at the root, "status" for a status.
 void ValidateValue(base::Arena& arena, const Value& value, const Value* old, Node schema, const FieldPath& path,
                    FieldErrors& errors);
-// Validates a default against its schema: as above, but int-or-string takes any type, as upstream has it there.
+// Validates a default against its schema: as above, but int-or-string takes any type, as upstream has it there. `steps`
+// counts those of all defaults of a definition.
 void ValidateDefaultValue(base::Arena& arena, const Value& value, Node schema, const FieldPath& path,
-                          FieldErrors& errors);
+                          std::size_t& steps, FieldErrors& errors);
 // Duplicates in lists of type set and map. REQUIRES: `object` is a map (else nothing is found).
 void ValidateListTypes(const Value& object, Node schema, const FieldPath& path, FieldErrors& errors);
 // apiVersion, kind and metadata of embedded resources, and of the root with `resource_root`.

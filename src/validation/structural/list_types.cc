@@ -20,17 +20,22 @@ std::string IdentityOf(const Value& value) {
 
 // Appends an error at the second occurrence of each identity; later ones are not repeated.
 template <class Report>
-void ReportSeconds(const std::vector<std::string>& identities, Report report) {
+void ReportSeconds(const std::vector<std::string>& identities, FieldErrors& errors, Report report) {
   std::unordered_map<std::string_view, int> seen;
   for (std::size_t i = 0; i < identities.size(); ++i) {
-    if (++seen[identities[i]] == 2) report(i);
+    if (++seen[identities[i]] != 2) continue;
+    if (errors.full()) {
+      errors.push_back({});  // is only counted
+    } else {
+      report(i);
+    }
   }
 }
 
 void CheckSet(const Value& list, const FieldPath& path, FieldErrors& errors) {
   std::vector<std::string> identities;
   for (const Value& item : list.items()) identities.push_back(IdentityOf(item));
-  ReportSeconds(identities, [&](std::size_t i) {
+  ReportSeconds(identities, errors, [&](std::size_t i) {
     base::Arena arena;
     Value shown = list[i].Clone(arena);
     if (shown.is_map()) shown.SortMembers();  // as Go writes maps
@@ -62,7 +67,7 @@ void CheckMap(const Value& list, Node schema, const FieldPath& path, FieldErrors
     keys.push_back(key);
     identities.push_back(std::move(identity));
   }
-  ReportSeconds(identities,
+  ReportSeconds(identities, errors,
                 [&](std::size_t i) { errors.push_back(Duplicate(path.Index(static_cast<std::int64_t>(i)), keys[i])); });
 }
 

@@ -1,6 +1,7 @@
 #include "validation/structural/object_pipeline.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/strings.h"
 #include "codec/json.h"
@@ -303,40 +304,90 @@ void DropNulls(Arena& arena, Value object, Node schema) {
   }
 }
 
-bool Default(Arena& arena, Value object, Node schema) {
-  if (!schema.has_defaults_below()) return false;
-  bool changed = false;
-  if (object.is_map()) {
-    for (std::size_t i = 0; i < schema.property_count(); ++i) {
+namespace {
+
+// The properties of a node that have a default of their own. Those of wide nodes are listed once: items of a list share
+// one schema, whose other properties they must not pay for.
+class DefaultProperties {
+ public:
+  // `see` gets the name and the node, and returns false to end.
+  template <class See>
+  void ForEach(Node schema, See see) {
+    if (schema.property_count() <= kWalkedMax) {
+      for (std::size_t i = 0; i < schema.property_count(); ++i) {
+        const Node property = schema.property(i);
+        if (property.default_json() && !see(schema.property_name(i), property)) return;
+      }
+      return;
+    }
+    const auto [found, added] = listed_.try_emplace({schema.schema(), schema.index()});
+    for (std::size_t i = 0; added && i < schema.property_count(); ++i) {
       const Node property = schema.property(i);
-      if (!property.has_defaults_below() || !property.default_json()) continue;
-      const std::string_view name = schema.property_name(i);
-      const Value* present = object.Find(name);
-      if (present != nullptr && !IsNonNullableNull(*present, property)) continue;
-      object.Set(arena, arena.Copy(name), property.DefaultValue(arena));
-      changed = true;
+      if (property.default_json()) found->second.emplace_back(schema.property_name(i), property);
     }
-    for (Member& member : object.members()) {
-      const Node property = schema.Property(member.key);
-      const Node child = property ? property : schema.additional_properties();
-      if (!property && IsNonNullableNull(member.value, child) && child.default_json()) {
-        member.value = child.DefaultValue(arena);
-        changed = true;
-      }
-      changed = Default(arena, member.value, child) || changed;
-    }
-  } else if (object.is_list()) {
-    const Node items = schema.items();
-    for (Value& item : object.items()) {
-      if (IsNonNullableNull(item, items) && items.default_json()) {
-        item = items.DefaultValue(arena);
-        changed = true;
-      }
-      changed = Default(arena, item, items) || changed;
+    for (const auto& [name, property] : found->second) {
+      if (!see(name, property)) return;
     }
   }
-  return changed;
-}
+
+ private:
+  static constexpr std::size_t kWalkedMax = 32;
+  std::map<std::pair<const schema::structural::Schema*, std::uint32_t>, std::vector<std::pair<std::string_view, Node>>>
+      listed_;
+};
+
+class Defaulter {
+ public:
+  explicit Defaulter(Arena& arena) : arena_(arena) {}
+
+  bool Walk(Value object, Node schema) {
+    if (!schema.has_defaults_below() || exceeded()) return false;
+    bool changed = false;
+    if (object.is_map()) {
+      properties_.ForEach(schema, [&](std::string_view name, Node property) {
+        const Value* present = object.Find(name);
+        if (present != nullptr && !IsNonNullableNull(*present, property)) return true;
+        object.Set(arena_, arena_.Copy(name), Made(property));
+        changed = true;
+        return !exceeded();
+      });
+      for (Member& member : object.members()) {
+        const Node property = schema.Property(member.key);
+        const Node child = property ? property : schema.additional_properties();
+        changed = Fill(member.value, child, property ? Null::kKept : Null::kReplaced) || changed;
+      }
+    } else if (object.is_list()) {
+      const Node items = schema.items();
+      for (Value& item : object.items()) changed = Fill(item, items, Null::kReplaced) || changed;
+    }
+    return changed;
+  }
+
+  bool exceeded() const { return bytes_ > kDefaultsBytesMax; }
+
+ private:
+  enum class Null : std::uint8_t { kKept, kReplaced };
+  static constexpr std::size_t kMemberBytes = 16;  // about what a name takes
+
+  bool Fill(Value& value, Node schema, Null null) {
+    const bool replaced = null == Null::kReplaced && IsNonNullableNull(value, schema) && schema.default_json();
+    if (replaced) value = Made(schema);
+    return Walk(value, schema) || replaced;
+  }
+
+  Value Made(Node schema) {
+    bytes_ += kMemberBytes + schema.default_json()->size();
+    return exceeded() ? Value() : schema.DefaultValue(arena_);
+  }
+
+  Arena& arena_;
+  std::size_t bytes_ = 0;
+  DefaultProperties properties_;
+};
+
+}  // namespace
+
+bool Default(Arena& arena, Value object, Node schema) { return Defaulter(arena).Walk(object, schema); }
 
 std::optional<FieldError> CoerceEmbedded(Arena& arena, Value object, Node schema, bool resource_root, bool drop_invalid,
                                          const FieldPath& path, std::vector<std::string>* unknown) {
@@ -401,13 +452,18 @@ Outcome<Coerced, std::string> CoerceObject(Arena& arena, Value object, Node sche
     if (from_storage && metadata["generation"].as_int() == 0) metadata.Set(arena, "generation", Value(1));
     object.Set(arena, "metadata", metadata);
   }
-  if (options.source != Source::kConversion) Default(arena, object, schema);
+  if (options.source != Source::kConversion) {
+    Defaulter defaulter(arena);
+    defaulter.Walk(object, schema);
+    if (defaulter.exceeded())
+      return "defaults of the schema add more than " + std::to_string(kDefaultsBytesMax) + " bytes";
+  }
   return result;
 }
 
 namespace {
 
-bool Differs(const Value& value, Node schema, bool embedded) {
+bool Differs(const Value& value, Node schema, bool embedded, DefaultProperties& properties) {
   if (value.is_raw()) return true;  // unread
   if (value.is_map()) {
     const bool open = schema.preserve_unknown_fields();
@@ -421,18 +477,18 @@ bool Differs(const Value& value, Node schema, bool embedded) {
       }
       if (IsDroppableNull(member.value, child)) return true;
       if (IsNonNullableNull(member.value, child) && child.default_json()) return true;
-      if (Differs(member.value, child, child.embedded_resource())) return true;
+      if (Differs(member.value, child, child.embedded_resource(), properties)) return true;
     }
     if (!schema.has_defaults_below()) return false;
-    for (std::size_t i = 0; i < schema.property_count(); ++i) {
-      if (schema.property(i).default_json() && !value.Has(schema.property_name(i))) return true;
-    }
+    bool lacks = false;
+    properties.ForEach(schema, [&](std::string_view name, Node) { return !(lacks = !value.Has(name)); });
+    if (lacks) return true;
   } else if (value.is_list()) {
     const Node items = schema.items();
     if (!items && schema.preserve_unknown_fields()) return false;
     for (const Value& item : value.items()) {
       if (IsNonNullableNull(item, items) && items.default_json()) return true;
-      if (Differs(item, items, items.embedded_resource())) return true;
+      if (Differs(item, items, items.embedded_resource(), properties)) return true;
     }
   }
   return false;
@@ -440,6 +496,9 @@ bool Differs(const Value& value, Node schema, bool embedded) {
 
 }  // namespace
 
-bool WouldChange(const Value& object, Node schema) { return Differs(object, schema, true); }
+bool WouldChange(const Value& object, Node schema) {
+  DefaultProperties properties;
+  return Differs(object, schema, true, properties);
+}
 
 }  // namespace keelson::validation::structural

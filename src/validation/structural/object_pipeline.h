@@ -55,7 +55,9 @@ Outcome<Coerced, std::string> CoerceObject(base::Arena& arena, Value object, Nod
 void Prune(base::Arena& arena, Value object, Node schema, bool resource_root, std::vector<std::string>* unknown);
 // Removes members that are null where the schema is neither nullable nor has a default.
 void DropNulls(base::Arena& arena, Value object, Node schema);
-// Fills in defaults. False when nothing changed, which readers use to keep the stored bytes.
+// Fills in defaults. False when nothing changed, which readers use to keep the stored bytes. Ends when they have more
+// than kDefaultsBytesMax bytes as JSON: what is stored is always smaller. CoerceObject() then has an error.
+constexpr std::size_t kDefaultsBytesMax = std::size_t{8} << 20;
 bool Default(base::Arena& arena, Value object, Node schema);
 // Type-checks and prunes apiVersion, kind and metadata of embedded resources (with `resource_root` of the root too).
 // `drop_invalid`: what is malformed is dropped instead of reported.

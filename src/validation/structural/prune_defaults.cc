@@ -41,20 +41,22 @@ class DefaultPruner {
  private:
   // `value` as it is after an object which holds nothing else was coerced and pruned; null when it is gone.
   Value Pruned(const Value& value, const Place* place) {
-    Value object = value.Clone(arena_);
+    base::Arena scratch;  // The objects around many deep defaults would be hundreds of megabytes.
+    Value object = value.Clone(scratch);
     for (const Place* at = place; at != nullptr; at = at->above) {
-      Value around = at->name ? Value::Map(arena_) : Value::List(arena_);
+      Value around = at->name ? Value::Map(scratch) : Value::List(scratch);
       if (at->name) {
-        around.Set(arena_, *at->name, object);
+        around.Set(scratch, *at->name, object);
       } else {
-        around.Append(arena_, object);
+        around.Append(scratch, object);
       }
       object = around;
     }
     if (!object.is_map()) return value;
-    (void)CoerceEmbedded(arena_, object, root_, true, true, FieldPath(), nullptr);
-    Prune(arena_, object, root_, true, nullptr);
-    return Inside(object, place);
+    (void)CoerceEmbedded(scratch, object, root_, true, true, FieldPath(), nullptr);
+    Prune(scratch, object, root_, true, nullptr);
+    const Value inside = Inside(object, place);
+    return inside == value ? value : inside.Clone(arena_, /*copy_text=*/true);
   }
 
   static Value Inside(const Value& object, const Place* place) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/strings.h"
 #include "object/go_text.h"
@@ -89,22 +90,24 @@ std::optional<Correlated> ItemOf(const Correlated* parent, const Value& item) {
   return Correlated{found->second, parent->schema.items(), nullptr};
 }
 
-bool Unchanged(const Value& value, const Correlated& before) {
+// Adds the values looked at to `steps`.
+bool Unchanged(const Value& value, const Correlated& before, std::size_t& steps) {
   const Value& old = before.old;
+  steps += 1 + value.size();
   if (value.is_null() || old.is_null()) return value.is_null() && old.is_null();
   if (value.is_list() != old.is_list() || value.is_map() != old.is_map()) return false;
   if (value.is_map()) {
     if (value.size() != old.size()) return false;
     return std::ranges::all_of(value.members(), [&](const Member& member) {
       const auto child = ChildOf(&before, value, member.key);
-      return child && Unchanged(member.value, *child);
+      return child && Unchanged(member.value, *child, steps);
     });
   }
   if (value.is_list() && before.schema && before.schema.list_type() == ListType::kMap) {
     if (value.size() != old.size()) return false;
     return std::ranges::all_of(value.items(), [&](const Value& item) {
       const auto child = ItemOf(&before, item);
-      return child && Unchanged(item, *child);
+      return child && Unchanged(item, *child, steps);
     });
   }
   return value.kind() == old.kind() && value == old;
@@ -122,19 +125,43 @@ bool IsJSONInteger(double f) {
   return std::abs(f - g) / (std::abs(f) + std::abs(g)) < kEpsilon;
 }
 
+// The entries of one enum: texts and integers by hash, the others parsed once.
+struct EnumIndex {
+  std::unordered_set<std::string_view> texts;
+  std::unordered_set<std::int64_t> integers;
+  struct Entry {
+    Value value;
+    std::size_t steps;  // of a comparison
+  };
+  std::vector<Entry> values;  // all that are not texts
+};
+
+struct NodeHash {
+  std::size_t operator()(const Node& node) const { return std::hash<const void*>()(node.schema()) * 31 + node.index(); }
+};
+
+constexpr std::size_t kCheckSteps = 4;
+constexpr std::size_t kErrorSteps = 100;  // and one for two bytes of its texts
+constexpr std::size_t kTextBytes = 8;     // of a text that is looked at, a step each
+constexpr std::size_t kEnumEntrySteps = 16;
+constexpr std::size_t kIndexedEnumMin = 8;  // entries
+
 class ValueValidator {
  public:
   enum class IntOrString : std::uint8_t { kChecked, kAny };
-  ValueValidator(base::Arena& arena, const FieldPath& base, IntOrString int_or_string)
-      : arena_(arena), base_(base), any_int_or_string_(int_or_string == IntOrString::kAny) {}
+  // `steps`: what was spent before, of kValidationStepsMax.
+  ValueValidator(base::Arena& arena, const FieldPath& base, IntOrString int_or_string, std::size_t& steps)
+      : arena_(arena), base_(base), any_int_or_string_(int_or_string == IntOrString::kAny), steps_(steps) {}
 
   // The errors are appended to `out`; the number of checks that passed.
   int Walk(const Value& value, Node schema, const Correlated* before, const Place& place, std::vector<Issue>& out) {
     const std::size_t errors = out.size();
     const int matches = Check(value, schema, before, place, out);
-    if (out.size() > errors && before != nullptr && Unchanged(value, *before)) out.resize(errors);
+    if (out.size() > errors && before != nullptr && !Spent() && Unchanged(value, *before, steps_)) out.resize(errors);
     return matches;
   }
+
+  bool Spent() const { return steps_ > kValidationStepsMax; }
 
  private:
   struct Types {
@@ -180,6 +207,7 @@ class ValueValidator {
     std::string_view trimmed = name;
     if (trimmed.starts_with('.')) trimmed.remove_prefix(1);
     FieldError error = trimmed.empty() ? make(base_) : make(base_.empty() ? FieldPath(trimmed) : base_.Child(trimmed));
+    steps_ += kErrorSteps + (text.size() + error.field.size() + error.value.size() + error.detail.size()) / 2;
     out.push_back({std::move(error), std::move(text)});
   }
   void AddInvalid(std::vector<Issue>& out, const Place& place, const Value& value, std::string_view rest) const {
@@ -190,6 +218,7 @@ class ValueValidator {
   // An error without a field path.
   void AddPlain(std::vector<Issue>& out, std::string text) const {
     FieldError error = Invalid(base_, "", text);
+    steps_ += kErrorSteps + text.size();
     out.push_back({std::move(error), std::move(text)});
   }
   void AddWrongType(std::vector<Issue>& out, const Place& place, std::string_view wanted, std::string_view got) const {
@@ -199,7 +228,8 @@ class ValueValidator {
   }
 
   int Check(const Value& value, Node schema, const Correlated* before, const Place& place, std::vector<Issue>& out) {
-    if (!schema) return 0;
+    if (!schema || Spent()) return 0;
+    steps_ += kCheckSteps;
     const Types types = TypesOf(schema);
     if (value.is_null()) {
       int matches = 0;
@@ -219,6 +249,7 @@ class ValueValidator {
       CheckString(value.as_string(), schema, place, out);
       ++matches;
       if (!format.empty()) {
+        steps_ += value.as_string().size() / kTextBytes;
         if (!MatchesFormat(format, value.as_string())) AddWrongType(out, place, format, value.as_string());
         ++matches;
       }
@@ -257,6 +288,7 @@ class ValueValidator {
   void CheckString(std::string_view text, Node schema, const Place& place, std::vector<Issue>& out) const {
     const auto max = schema.max_length(), min = schema.min_length();
     if (max || min) {
+      steps_ += text.size() / kTextBytes;
       const auto runes = static_cast<std::int64_t>(
           std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
       if (max && runes > *max) {
@@ -272,6 +304,7 @@ class ValueValidator {
     }
     if (const std::string_view pattern = schema.pattern(); !pattern.empty()) {
       const base::GoRegex* const compiled = schema.compiled_pattern();
+      steps_ += text.size() / kTextBytes;
       if (!compiled->ok()) {
         AddInvalid(out, place, Value(text),
                    "should match '" + std::string(pattern) + ", but pattern is invalid: " + compiled->error() + "'");
@@ -366,21 +399,50 @@ class ValueValidator {
       compare(*maximum, "Maximum boundary", schema.exclusive_maximum(), 1, "less than", " or equal to");
   }
 
-  // Equal after conversion of the value to the Go type of the enum's entry.
-  bool IsEnumEntry(const Value& value, Node schema, std::size_t index) const {
-    if (schema.enum_is_string(index)) return value.is_string() && value.as_string() == schema.enum_text(index);
-    const auto entry = object::ParseJSON(arena_, schema.enum_text(index));
-    if (!entry || entry->is_null() || value.is_null()) return false;
-    if (entry->is_int() && value.is_double()) return std::trunc(value.as_double()) == entry->as_double();
-    return entry->is_bool() == value.is_bool() && *entry == value;
+  const EnumIndex& IndexOf(Node schema) {
+    const auto [found, added] = enums_.try_emplace(schema);
+    EnumIndex& index = found->second;
+    if (!added) return index;
+    const std::size_t count = schema.enum_count();
+    steps_ += count * kEnumEntrySteps;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (schema.enum_is_string(i)) {
+        index.texts.insert(schema.enum_text(i));
+      } else if (const auto entry = object::ParseJSON(arena_, schema.enum_text(i)); entry && !entry->is_null()) {
+        if (entry->is_int()) index.integers.insert(entry->as_int());
+        index.values.push_back({*entry, 1 + schema.enum_text(i).size() / 8});
+      }
+    }
+    return index;
   }
 
-  void CheckEnum(const Value& value, Node schema, const Place& place, std::vector<Issue>& out) const {
-    const std::size_t count = schema.enum_count();
-    if (count == 0) return;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (IsEnumEntry(value, schema, i)) return;
+  // Equal after conversion of the value to the Go type of the enum's entry.
+  static bool IsEnumEntry(const Value& value, const Value& entry) {
+    if (entry.is_int() && value.is_double()) return std::trunc(value.as_double()) == entry.as_double();
+    return entry.is_bool() == value.is_bool() && entry == value;
+  }
+
+  bool IsInEnum(const Value& value, Node schema) {
+    if (value.is_null()) return false;
+    if (value.is_string() && schema.enum_count() < kIndexedEnumMin) {
+      for (std::size_t i = 0; i < schema.enum_count(); ++i) {
+        if (schema.enum_is_string(i) && schema.enum_text(i) == value.as_string()) return true;
+      }
+      return false;
     }
+    const EnumIndex& index = IndexOf(schema);
+    if (value.is_string()) return index.texts.contains(value.as_string());
+    if (value.is_int() && index.integers.contains(value.as_int())) return true;
+    return std::ranges::any_of(index.values, [&](const EnumIndex::Entry& entry) {
+      steps_ += entry.steps;
+      return IsEnumEntry(value, entry.value);
+    });
+  }
+
+  void CheckEnum(const Value& value, Node schema, const Place& place, std::vector<Issue>& out) {
+    const std::size_t count = schema.enum_count();
+    if (count == 0 || IsInEnum(value, schema)) return;
+    steps_ += count * kCheckSteps;  // all of them are in the text
     std::vector<std::string_view> supported;
     for (std::size_t i = 0; i < count; ++i) supported.push_back(schema.enum_text(i));
     const std::string name = place.ToString();
@@ -439,16 +501,28 @@ class ValueValidator {
         }
       }
     }
-    for (std::size_t i = 0; i < schema.property_count(); ++i) {
-      const std::string_view name = schema.property_name(i);
-      const Value* const found = map.Find(name);
-      if (found == nullptr) continue;
+    // Properties in their order, which is that of their names.
+    const auto check = [&](std::string_view name, const Value& found, Node property) {
       // The root's type meta is the request's on both sides: there is nothing to ratchet.
       const bool type_meta = place.parent == nullptr && place.name.empty() && (name == "kind" || name == "apiVersion");
       const auto old = type_meta ? std::nullopt : ChildOf(before, map, name);
-      matches += Walk(*found, schema.property(i), old ? &*old : nullptr, Place{&place, name, -1, false}, out);
+      matches += Walk(found, property, old ? &*old : nullptr, Place{&place, name, -1, false}, out);
+    };
+    if (schema.property_count() > map.size()) {
+      std::vector<const Member*> members;
+      for (const Member& member : map.members()) members.push_back(&member);
+      std::ranges::sort(members, {}, &Member::key);
+      for (const Member* member : members) {
+        if (const Node property = schema.Property(member->key)) check(member->key, member->value, property);
+      }
+    } else {
+      for (std::size_t i = 0; i < schema.property_count(); ++i) {
+        const Value* const found = map.Find(schema.property_name(i));
+        if (found != nullptr) check(schema.property_name(i), *found, schema.property(i));
+      }
     }
-    for (std::size_t i = 0; i < schema.required_count(); ++i) {
+    steps_ += schema.required_count();
+    for (std::size_t i = 0; i < schema.required_count() && !Spent(); ++i) {
       if (map.Has(schema.required(i))) continue;
       const std::string name = place.ToString() + "." + std::string(schema.required(i));
       Add(out, name, name + " in body is required", [](const FieldPath& path) { return Required(path); });
@@ -526,32 +600,38 @@ class ValueValidator {
   base::Arena& arena_;
   const FieldPath& base_;
   const bool any_int_or_string_;
+  std::size_t& steps_;
+  std::unordered_map<Node, EnumIndex, NodeHash> enums_;
 };
 
-void Report(std::vector<Issue> issues, FieldErrors& errors) {
+void Report(std::vector<Issue> issues, const FieldPath& path, std::size_t steps, FieldErrors& errors) {
   std::set<std::string> reported;
   for (Issue& issue : issues) {
     if (reported.insert(std::move(issue.text)).second) errors.push_back(std::move(issue.error));
   }
+  if (steps > kValidationStepsMax)
+    errors.push_back(Forbidden(path, "must not take more than " + std::to_string(kValidationStepsMax) +
+                                         " steps to validate against the schema"));
 }
 
 }  // namespace
 
 void ValidateDefaultValue(base::Arena& arena, const Value& value, Node schema, const FieldPath& path,
-                          FieldErrors& errors) {
+                          std::size_t& steps, FieldErrors& errors) {
   std::vector<Issue> issues;
-  ValueValidator(arena, path, ValueValidator::IntOrString::kAny).Walk(value, schema, nullptr, Place(), issues);
-  Report(std::move(issues), errors);
+  ValueValidator(arena, path, ValueValidator::IntOrString::kAny, steps).Walk(value, schema, nullptr, Place(), issues);
+  Report(std::move(issues), path, steps, errors);
 }
 
 void ValidateValue(base::Arena& arena, const Value& value, const Value* old, Node schema, const FieldPath& path,
                    FieldErrors& errors) {
   if (!schema) return;
+  std::size_t steps = 0;
   std::vector<Issue> issues;
   const Correlated before{old != nullptr ? *old : Value(), schema, nullptr};
-  ValueValidator(arena, path, ValueValidator::IntOrString::kChecked)
+  ValueValidator(arena, path, ValueValidator::IntOrString::kChecked, steps)
       .Walk(value, schema, old != nullptr ? &before : nullptr, Place(), issues);
-  Report(std::move(issues), errors);
+  Report(std::move(issues), path, steps, errors);
 }
 
 }  // namespace keelson::validation::structural

@@ -241,6 +241,7 @@ class RuleValidator::Walk {
   }
 
   void Invalid(const NodeValidator& validator, const FieldPath& path, std::string detail) {
+    if (result_.errors.full()) return result_.errors.push_back({});
     result_.errors.push_back({FieldError::Type::kInvalid, path.ToString(), TypeText(validator), std::move(detail)});
   }
 
@@ -288,6 +289,7 @@ class RuleValidator::Walk {
     const Rule rule = validator.rules_node.rule(index);
     if (!compiled.error.empty()) return Invalid(validator, path, "rule compile error: " + compiled.error);
     if (programs.rule == nullptr) return;
+    if (++evaluations_ > RuleValidator::kEvaluationsMax) return OutOfBudget(validator, path);
     const bool optional_old_self = rule.optional_old_self.value_or(false);
     if (compiled.uses_old_self && old == nullptr && !optional_old_self) return;
     const cel::EvalResult evaluated = Evaluate(*programs.rule, optional_old_self ? optional : plain);
@@ -327,12 +329,18 @@ class RuleValidator::Walk {
               const Ratchet& ratchet, RuleActivation& activation) {
     const cel::CompiledRule& compiled = validator.rules.rules[index];
     const Rule rule = validator.rules_node.rule(index);
+    const bool ratcheted = !compiled.uses_old_self && ratchet.Applies();
+    if (ratcheted ? warnings_bytes_ > FieldErrors::kBytesMax : result_.errors.full()) {
+      if (!ratcheted) result_.errors.push_back({});  // is only counted
+      return;
+    }
     std::string field = path.ToString();
     if (!compiled.field_path.empty())
       field += (field.empty() || compiled.field_path.starts_with('[') ? "" : ".") + compiled.field_path;
     const auto add = [&](FieldError error) {
-      if (!compiled.uses_old_self && ratchet.Applies()) {
+      if (ratcheted) {
         result_.warnings.push_back(error.ToString());
+        warnings_bytes_ += result_.warnings.back().size();
       } else {
         result_.errors.push_back(std::move(error));
       }
@@ -377,6 +385,8 @@ class RuleValidator::Walk {
   base::Arena& arena_;
   const RuleOptions& options_;
   RuleResult result_;
+  std::size_t evaluations_ = 0;
+  std::size_t warnings_bytes_ = 0;
 };
 
 RuleValidator::RuleValidator(SchemaRef schema, std::unique_ptr<NodeValidator> root)

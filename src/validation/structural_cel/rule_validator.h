@@ -32,6 +32,9 @@ struct RuleResult {
 
 class RuleValidator {
  public:
+  // Evaluations of rules on one object, since some cost nothing (`true`). More count as running out of budget.
+  static constexpr std::size_t kEvaluationsMax = 1'000'000;
+
   // Null where no node of the schema's own tree has rules.
   static std::shared_ptr<const RuleValidator> New(schema::structural::SchemaRef schema);
   ~RuleValidator();
