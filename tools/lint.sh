@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Formatting, headers that compile alone, layering, scripts. usage: tools/lint.sh [format|headers|layers|modes|python_names|includes|ratchet|security_tests]...; all
+# Formatting, headers that compile alone, layering, scripts. usage: tools/lint.sh [format|headers|layers|modes|hashes|python_names|includes|ratchet|security_tests]...; all
 # of them without arguments.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 checks=("$@")
-[ ${#checks[@]} -eq 0 ] && checks=(format headers layers modes python_names includes ratchet security_tests)
+[ ${#checks[@]} -eq 0 ] && checks=(format headers layers modes hashes python_names includes ratchet security_tests)
 problems=0
 
 check_format() {
@@ -18,6 +18,16 @@ check_format() {
 
 check_ratchet() {
   tools/ratchet.py || problems=1
+}
+
+# Tables of texts hash with a secret of the process (base/hash.h): clients choose most texts.
+check_hashes() {
+  local bad
+  bad=$(git ls-files 'src/*.h' 'src/*.cc' | grep -vE '_(test|bench|fuzz|cases)\.(cc|h)$|/testing/|base/hash\.h' | xargs grep -nE 'unordered_(multi)?(map|set)<std::string(_view)?[,>]' | grep -v StringHash)
+  [ -z "$bad" ] && return
+  echo "$bad"
+  echo "lint: tables of texts are base::StringMap and the like"
+  problems=1
 }
 
 check_python_names() {

@@ -4,9 +4,9 @@
 #include <boost/asio/detached.hpp>
 #include <deque>
 #include <mutex>
-#include <unordered_map>
 
 #include "apiextensions/resource_codec.h"
+#include "base/hash.h"
 #include "codec/json.h"
 #include "validation/structural/object_pipeline.h"
 
@@ -30,7 +30,7 @@ struct View {
   std::shared_ptr<const storage::ResourceCodec> codec;  // of this version, without conversion
 
   std::mutex mutex;
-  std::unordered_map<std::string, ObjectPtr> remembered;  // by key; the newest revision seen
+  base::StringMap<ObjectPtr> remembered;  // by key; the newest revision seen
 
   bool IsOwn(const ObjectPtr& object) const {
     return object->stored().view().starts_with("{\"apiVersion\":\"" + version->api_version + "\",");

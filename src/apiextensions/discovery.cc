@@ -1,10 +1,10 @@
 #include "apiextensions/discovery.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "apidocs/discovery_documents.h"
 #include "apidocs/openapi_documents.h"
+#include "base/hash.h"
 #include "codec/json.h"
 #include "endpoints/assembled_document.h"
 #include "schema/schema.h"
@@ -335,7 +335,7 @@ std::string DiscoveryDocuments::OpenAPIv3(std::string group, std::string version
 
 namespace {
 
-using Keys = std::unordered_set<std::string_view>;
+using Keys = base::StringViewSet;
 
 // Keys of a JSON document that may be paths or names of models. One pass: the document has megabytes, definitions are
 // many.

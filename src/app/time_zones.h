@@ -7,9 +7,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "cel/temporal.h"
 
 namespace keelson::app {
@@ -29,7 +29,7 @@ class HostTimeZones final : public cel::TimeZones {
   std::unique_ptr<const cel::TimeZone> Read(std::string_view name) const;
   const std::vector<std::string> folders_;
   mutable std::mutex mutex_;  // held for the look-up, not while a file is read
-  mutable std::unordered_map<std::string, std::unique_ptr<const cel::TimeZone>> zones_;
+  mutable base::StringMap<std::unique_ptr<const cel::TimeZone>> zones_;
 };
 
 }  // namespace keelson::app

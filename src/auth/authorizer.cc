@@ -1,9 +1,9 @@
 #include "auth/authorizer.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/escape.h"
+#include "base/hash.h"
 #include "base/strings.h"
 
 namespace keelson::auth {
@@ -134,7 +134,7 @@ std::string ForbiddenMessage(const Attributes& attributes, std::string_view reas
 
 std::string AggregateErrors(std::span<const std::string> errors) {
   if (errors.size() == 1) return errors.front();
-  std::unordered_set<std::string_view> seen;
+  base::StringViewSet seen;
   std::vector<std::string> distinct;
   for (const std::string& error : errors) {
     if (seen.insert(error).second) distinct.push_back(error);

@@ -7,10 +7,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 namespace keelson::base {
 
@@ -50,7 +50,7 @@ class ExpiringCache {
   const std::chrono::nanoseconds ttl_;
   const Clock& clock_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, Entry> entries_;
+  base::StringMap<Entry> entries_;
   std::deque<std::pair<Clock::SteadyTime, std::string>> by_age_;
 };
 

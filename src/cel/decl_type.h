@@ -8,10 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "cel/cost_estimator.h"
 #include "cel/type.h"
 #include "schema/structural/structural.h"
@@ -75,8 +75,8 @@ class DeclTypeProvider : public TypeProvider {
 
   std::shared_ptr<const DeclTypes> owner_;
   mutable base::Arena arena_;
-  mutable std::unordered_map<std::string_view, std::pair<const DeclType*, const Type*>> objects_;
-  mutable std::unordered_map<std::string_view, const Type*> fields_;  // by "type.field"
+  mutable base::StringViewMap<std::pair<const DeclType*, const Type*>> objects_;
+  mutable base::StringViewMap<const Type*> fields_;  // by "type.field"
   const Type* root_type_ = nullptr;
 };
 

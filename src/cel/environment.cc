@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/arena.h"
 #include "base/check.h"
+#include "base/hash.h"
 
 namespace keelson::cel {
 namespace {
@@ -169,10 +169,10 @@ constexpr Type kEmptyMessage{.kind = Kind::kStruct, .name = "google.protobuf.Emp
 
 struct Environment::Functions {
   base::Arena arena;
-  std::unordered_map<std::string_view, Function> by_name;
+  base::StringViewMap<Function> by_name;
 
   void Add(const std::vector<Library>& libraries) {
-    std::unordered_map<std::string_view, std::vector<const Overload*>> overloads;
+    base::StringViewMap<std::vector<const Overload*>> overloads;
     for (const Library library : libraries) {
       std::string_view rows = LibraryRows(library);
       while (!rows.empty()) {

@@ -4,9 +4,9 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <unordered_map>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "cel/cost_estimator.h"
 #include "cel/decl_type.h"
 #include "cel/expr_builder.h"
@@ -193,7 +193,7 @@ class RowTypes : public TypeProvider {
   }
 
   base::Arena arena_;
-  std::unordered_map<std::string_view, const Type*> types_;
+  base::StringViewMap<const Type*> types_;
   std::vector<Field> fields_;
 };
 
@@ -222,7 +222,7 @@ class PatchTypes : public TypeProvider {
 
  private:
   mutable base::Arena arena_;
-  mutable std::unordered_map<std::string_view, const Type*> nested_;
+  mutable base::StringViewMap<const Type*> nested_;
 };
 
 std::vector<Variable> AdmissionVariableList(AdmissionVariables variables, const RowTypes& types) {

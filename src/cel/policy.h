@@ -12,10 +12,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "cel/kubernetes_environments.h"
 #include "cel/library_values.h"
 #include "cel/program.h"
@@ -81,8 +81,8 @@ class AdmissionActivation final : public Activation, private LazyMembers {
   const AdmissionInputs& inputs_;
   std::span<const PolicyVariable> variables_;
   std::vector<std::optional<Val>> values_;
-  std::unordered_map<std::string_view, std::size_t> indexes_;  // of variables_ by name, made on first use
-  const char* outermost_frame_ = nullptr;                      // of the variable that is being evaluated
+  base::StringViewMap<std::size_t> indexes_;  // of variables_ by name, made on first use
+  const char* outermost_frame_ = nullptr;     // of the variable that is being evaluated
   std::uint64_t variable_cost_ = 0;
   bool pending_ = false;
 };

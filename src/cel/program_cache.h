@@ -11,6 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/hash.h"
 #include "cel/ast.h"
 #include "cel/environment.h"
 #include "cel/program.h"
@@ -60,7 +61,7 @@ class ProgramCache {
   };
   struct KeyHash {
     std::size_t operator()(const Key& key) const {
-      return std::hash<std::string_view>()(key.expression) ^ std::hash<const void*>()(key.env);
+      return base::SeededHash(key.expression) ^ std::hash<const void*>()(key.env);
     }
   };
 

@@ -12,11 +12,11 @@
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "controllers/object_metadata.h"
 
 namespace keelson::controllers {
@@ -47,7 +47,7 @@ class AbsentOwners {
  private:
   static std::string Key(const ObjectIdentity& owner);
   std::list<std::string> keys_;  // newest first
-  std::unordered_map<std::string, std::list<std::string>::iterator> places_;
+  base::StringMap<std::list<std::string>::iterator> places_;
 };
 
 class DependencyGraph {
@@ -103,7 +103,7 @@ class DependencyGraph {
   void Prune(const std::string& uid);
 
   Work work_;
-  std::unordered_map<std::string, std::unique_ptr<Node>> nodes_;  // by UID
+  base::StringMap<std::unique_ptr<Node>> nodes_;  // by UID
   AbsentOwners absent_;
 };
 

@@ -16,13 +16,12 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "async/awaitable.h"
 #include "async/gate.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "telemetry/metrics.h"
 
 namespace keelson::controllers {
@@ -77,7 +76,7 @@ class RateLimiter {
   std::chrono::nanoseconds TakeToken(base::Clock::SteadyTime now);
 
   const Options options_;
-  std::unordered_map<std::string, std::size_t> failures_;
+  base::StringMap<std::size_t> failures_;
   double tokens_;
   base::Clock::SteadyTime filled_{};
 };
@@ -141,11 +140,11 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
   Options options_;
   Sync sync_;
   RateLimiter limiter_;
-  std::deque<std::pair<std::string, base::Clock::SteadyTime>> ready_;    // with the time it was added
-  std::unordered_set<std::string> dirty_;                                // ready, or to be made ready when it is done
-  std::unordered_map<std::string, base::Clock::SteadyTime> processing_;  // since
+  std::deque<std::pair<std::string, base::Clock::SteadyTime>> ready_;  // with the time it was added
+  base::StringSet dirty_;                                              // ready, or to be made ready when it is done
+  base::StringMap<base::Clock::SteadyTime> processing_;                // since
   std::set<Waiting> waiting_;
-  std::unordered_map<std::string, base::Clock::SteadyTime> waiting_at_;
+  base::StringMap<base::Clock::SteadyTime> waiting_at_;
   std::shared_ptr<void> timer_;
   base::Clock::SteadyTime timer_at_{};
   std::size_t running_ = 0;  // workers

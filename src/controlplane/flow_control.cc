@@ -3,10 +3,10 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/atomic_ref.h"
+#include "base/hash.h"
 #include "endpoints/page.h"
 #include "flowcontrol/dump.h"
 #include "telemetry/log.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kGroup = "flowcontrol.apiserver.k8s.io";
 
 struct StatsTable : base::RefCounted {
-  std::unordered_map<std::string, flowcontrol::ObjectStats> rows;  // by "group/resource"
+  base::StringMap<flowcontrol::ObjectStats> rows;  // by "group/resource"
 };
 
 std::string StatsKey(std::string_view group, std::string_view resource) {

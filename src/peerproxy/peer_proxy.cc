@@ -8,11 +8,11 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <unordered_map>
 
 #include "async/deadlines.h"
 #include "async/event.h"
 #include "base/atomic_ref.h"
+#include "base/hash.h"
 #include "codec/json.h"
 #include "endpoints/auth_proxy.h"
 #include "endpoints/upgrade_aware_proxy.h"
@@ -67,7 +67,7 @@ struct Route {
   std::vector<std::string> server_ids;
 };
 struct Routes : base::RefCounted {
-  std::unordered_map<std::string, std::shared_ptr<const Route>> by_resource;
+  base::StringMap<std::shared_ptr<const Route>> by_resource;
 };
 
 proxy::Location LocationOf(const net::HostPort& endpoint, std::string path) {

@@ -1,9 +1,9 @@
 // EventRateLimit: token buckets for events, by server, namespace, user, or source and object.
 #include <list>
 #include <mutex>
-#include <unordered_map>
 
 #include "admission/plugins/plugins.h"
+#include "base/hash.h"
 #include "base/strings.h"
 
 namespace keelson::admission {
@@ -77,7 +77,7 @@ class Limit {
   const base::Clock& clock_;
   std::mutex mutex_;
   std::list<Bucket> buckets_;
-  std::unordered_map<std::string, std::list<Bucket>::iterator> by_key_;
+  base::StringMap<std::list<Bucket>::iterator> by_key_;
 };
 
 class EventRateLimit final : public Plugin {

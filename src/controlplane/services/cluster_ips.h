@@ -11,10 +11,10 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "async/awaitable.h"
+#include "base/hash.h"
 #include "base/outcome.h"
 #include "base/random.h"
 #include "controlplane/services/address_range.h"
@@ -76,7 +76,7 @@ class ClusterIPs {
   std::function<bool()> synced_;
   mutable std::mutex mutex_;
   std::map<std::string, RangePtr> ranges_;  // by CIDR
-  std::unordered_set<std::string> taken_;
+  base::StringSet taken_;
 };
 
 }  // namespace keelson::controlplane

@@ -5,10 +5,10 @@
 #include <list>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 
 #include "auth/subject.h"
 #include "base/expiring_cache.h"
+#include "base/hash.h"
 #include "base/strings.h"
 #include "endpoints/filters/impersonation.h"
 #include "validation/primitives.h"
@@ -160,7 +160,7 @@ class ModeCache {
  private:
   std::mutex mutex_;
   std::list<std::pair<std::string, std::size_t>> by_use_;
-  std::unordered_map<std::string, std::list<std::pair<std::string, std::size_t>>::iterator> entries_;
+  base::StringMap<std::list<std::pair<std::string, std::size_t>>::iterator> entries_;
 };
 
 // The requesting user, and the cancellation of the request: checks that call out end with it.

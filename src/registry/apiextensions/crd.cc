@@ -3,9 +3,9 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "codec/base64.h"
 #include "object/json_text.h"
@@ -450,7 +450,7 @@ void ValidateStoredVersions(const Value& object, FieldErrors& errors) {
     errors.push_back(Invalid(path, stored, "must have at least one stored version"));
     return;
   }
-  std::unordered_set<std::string_view> missing;
+  base::StringViewSet missing;
   for (const Value& version : stored.items()) missing.insert(version.as_string());
   for (const Value& version : object["spec"]["versions"].items()) {
     const std::string_view name = version["name"].as_string();
@@ -610,7 +610,7 @@ std::vector<std::string> UnrecognizedFormats(const Value& object) {
 }
 
 void Warnings(const Call& call, Value object, Value old) {
-  std::unordered_set<std::string> known;
+  base::StringSet known;
   if (!old.is_null()) {
     for (std::string& format : UnrecognizedFormats(old)) known.insert(std::move(format));
   }

@@ -4,11 +4,10 @@
 #include <ranges>
 #include <set>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/go_regex.h"
+#include "base/hash.h"
 #include "base/strings.h"
 #include "cel/program.h"
 #include "cel/schema_rules.h"
@@ -63,7 +62,7 @@ struct Context {
   bool inside_metadata = false;
   std::string forbidden_defaults;  // why defaults are forbidden here; "" if allowed
   // Receives the paths of nodes that have rules and no schema error at or below them. May be null.
-  std::unordered_set<std::string>* sound = nullptr;
+  base::StringSet* sound = nullptr;
   int depth = 0;
 };
 
@@ -136,7 +135,7 @@ void ValidateKeysOfSetsAndMaps(const Value& schema, const FieldPath& path, Field
   }
   if (list_type != "map") return;
   const FieldPath properties = items_path.Child("properties");
-  std::unordered_set<std::string_view> required_names;
+  base::StringViewSet required_names;
   for (const Value& name : items["required"].items()) required_names.insert(name.as_string());
   for (const Value& key : schema["x-kubernetes-list-map-keys"].items()) {
     const Value property = items["properties"][key.as_string()];
@@ -515,8 +514,7 @@ void ValidateDefaults(base::Arena& arena, const Value& schema, structural::Node 
 
 // Types and cost of the rules at the nodes of `sound` (paths). Rules at or above a schema error are not compiled: their
 // errors would vanish with it.
-void ValidateRules(structural::Node root, const std::unordered_set<std::string>& sound, const FieldPath& path,
-                   FieldErrors& errors) {
+void ValidateRules(structural::Node root, const base::StringSet& sound, const FieldPath& path, FieldErrors& errors) {
   using Type = cel::SchemaRuleError::Type;
   const std::string base = path.ToString();
   const auto type_of = [](Type type) {
@@ -558,7 +556,7 @@ bool ValidateBounds(const Value& versions, const FieldPath& path, FieldErrors& e
     return false;
   }
   std::size_t schemas = 0, rules = 0, keys = 0, instructions = 0;
-  std::unordered_map<std::string_view, std::size_t> patterns;
+  base::StringViewMap<std::size_t> patterns;
   const auto visit = [&](const Value& schema) {
     ++schemas;
     rules += schema["x-kubernetes-validations"].size();
@@ -684,7 +682,7 @@ void ValidateSchema(base::Arena& arena, const Value& schema, bool status, const 
       if (errors.size() == structural) compiled = *std::move(built);
     }
   }
-  std::unordered_set<std::string> sound;
+  base::StringSet sound;
   ValidateNode(schema, Context{.is_root = true, .sound = compiled ? &sound : nullptr}, path, errors);
   if (!sound.empty()) ValidateRules(compiled->root(), sound, path, errors);
   if (errors.size() == before && !unsupported.empty()) errors.push_back(Invalid(path, "", unsupported));

@@ -489,7 +489,7 @@ struct Writer {
 
   // The blob that is in the pool already, or this one.
   SchemaRef Share(Schema* schema) {
-    schema->hash_ = std::hash<std::string_view>()(Content(*schema));
+    schema->hash_ = base::SeededHash(Content(*schema));
     {
       const std::lock_guard lock(pool.impl_->mutex);
       const auto [begin, end] = pool.impl_->schemas.equal_range(schema->hash_);

@@ -9,12 +9,12 @@
 #include <ctime>
 #include <list>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/atomic_ref.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/ref.h"
 #include "base/strings.h"
 #include "storage/kms/encrypted_object.h"
@@ -425,7 +425,7 @@ class KMSv2 final : public KMSProvider {
   std::atomic<SystemTime::rep> expires_{0};  // when state_ may no longer write
   std::string version_;                      // the prober's own
   mutable std::mutex mutex_;
-  mutable std::unordered_map<std::string, Known> known_;  // guarded; what decrypts, by what it is sealed as
+  mutable base::StringMap<Known> known_;  // guarded; what decrypts, by what it is sealed as
 };
 
 class KMSv1 final : public KMSProvider {
@@ -574,9 +574,10 @@ class KMSv1 final : public KMSProvider {
   Probing probing_;
   mutable kms::ServiceV1 service_;
   mutable std::mutex mutex_;
-  mutable Recent recent_;                                              // guarded
-  mutable std::unordered_map<std::string, Recent::iterator> known_;    // guarded
-  mutable std::unordered_multimap<std::string, std::string> fetched_;  // guarded; each is used once
+  mutable Recent recent_;                            // guarded
+  mutable base::StringMap<Recent::iterator> known_;  // guarded
+  mutable std::unordered_multimap<std::string, std::string, base::StringHash, std::equal_to<>>
+      fetched_;  // guarded; each is used once
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <unordered_set>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "object/go_text.h"
 #include "object/json_text.h"
@@ -244,7 +244,7 @@ std::vector<std::string> FinalizerWarnings(const Value& object, const Value& old
   constexpr std::array<std::string_view, 3> kStandard = {"orphan", "foregroundDeletion", "kubernetes"};
   constexpr std::string_view kWhy = " to avoid accidental conflicts with other finalizer writers";
   std::vector<std::string> warnings;
-  std::unordered_set<std::string_view> known;
+  base::StringViewSet known;
   for (const Value& one : old.Get("metadata", "finalizers").items()) known.insert(one.as_string());
   for (const Value& item : object.Get("metadata", "finalizers").items()) {
     const std::string_view name = item.as_string();

@@ -1,7 +1,7 @@
 // Duplicates in lists of x-kubernetes-list-type set and map.
 #include <algorithm>
-#include <unordered_map>
 
+#include "base/hash.h"
 #include "codec/json.h"
 #include "validation/structural/custom_resource.h"
 
@@ -21,7 +21,7 @@ std::string IdentityOf(const Value& value) {
 // Appends an error at the second occurrence of each identity; later ones are not repeated.
 template <class Report>
 void ReportSeconds(const std::vector<std::string>& identities, FieldErrors& errors, Report report) {
-  std::unordered_map<std::string_view, int> seen;
+  base::StringViewMap<int> seen;
   for (std::size_t i = 0; i < identities.size(); ++i) {
     if (++seen[identities[i]] != 2) continue;
     if (errors.full()) {

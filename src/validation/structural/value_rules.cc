@@ -7,8 +7,8 @@
 #include <memory>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "object/go_text.h"
 #include "object/json_text.h"
@@ -47,7 +47,7 @@ struct Correlated {
   Value old;
   Node schema;
 
-  using ByKey = std::unordered_map<std::string, Value>;
+  using ByKey = base::StringMap<Value>;
   mutable std::shared_ptr<const ByKey> items;  // of a list map, made on first use
 };
 
@@ -125,10 +125,10 @@ bool IsJSONInteger(double f) {
   return std::abs(f - g) / (std::abs(f) + std::abs(g)) < kEpsilon;
 }
 
-// The entries of one enum: texts and integers by hash, the others parsed once.
+// The entries of one enum: texts by hash, integers in order (clients can choose integers that collide), the others parsed once.
 struct EnumIndex {
-  std::unordered_set<std::string_view> texts;
-  std::unordered_set<std::int64_t> integers;
+  base::StringViewSet texts;
+  std::set<std::int64_t> integers;
   struct Entry {
     Value value;
     std::size_t steps;  // of a comparison

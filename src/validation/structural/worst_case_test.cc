@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "base/colliding_keys_test.h"
 #include "base/scaling_test.h"
 #include "object/json_text.h"
 #include "validation/structural/custom_resource.h"
@@ -212,6 +213,32 @@ TEST(WorstCase, FinalizersThatAreNew) {
       },
       5'000, 20'000);
   EXPECT_FALSE(base::IsSuperLinear(scaling)) << "slope " << scaling.slope << ", " << scaling.large << " s";
+}
+
+TEST(WorstCase, KeysThatCollideInTheLibrarysHash) {
+  constexpr std::size_t kCount = 8192;
+  const auto keys = base::CollidingKeys(kCount);  // 1.8 MB
+  const auto key = [&](std::size_t i) { return "\"" + keys[i] + "\""; };
+  base::Arena arena;
+  schema::structural::Pool pool;
+  const auto built = pool.Build(std::string_view(R"({"type":"object","properties":{
+    "set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
+    "map":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object",
+      "properties":{"k":{"type":"string","maxLength":1}}}}}})"));
+  ASSERT_TRUE(built.ok()) << built.error();
+  const auto finalizers = Many(kCount, R"({"metadata":{"finalizers":[)", "]}}", key);
+  const auto lists = Many(kCount, R"({"set":[)", "],", key) +
+                     Many(kCount, R"("map":[)", "]}", [&](std::size_t i) { return R"({"k":)" + key(i) + "}"; });
+  const auto object = object::ParseJSON(arena, finalizers);
+  const auto value = object::ParseJSON(arena, lists);
+  ASSERT_TRUE(object && value);
+  const double seconds = base::CPUOf(
+      [&] {
+        EXPECT_TRUE(FinalizerWarnings(*object, *object).empty());
+        EXPECT_TRUE(Validated(built->root(), *value, &*value).empty());  // ratcheted: looked up in the old list
+      },
+      1);
+  EXPECT_LT(seconds, 0.7);
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "object/value.h"
 #include "schema/structural/structural.h"
 
@@ -27,7 +27,7 @@ class KeyedItems {
  private:
   std::optional<std::string> KeyOf(const Value& item) const;  // nothing where a key is absent or no scalar
   Node list_;
-  std::unordered_map<std::string, const Value*> items_;
+  base::StringMap<const Value*> items_;
 };
 
 // apiserver's CorrelatedObject: a chain from the root to the value being validated, on the caller's stack.
