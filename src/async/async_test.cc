@@ -15,6 +15,7 @@
 
 #include "async/blocking_pool.h"
 #include "async/cancellable_wait.h"
+#include "async/deadlines.h"
 #include "async/event.h"
 #include "async/gate.h"
 #include "async/io_pool.h"
@@ -167,6 +168,27 @@ TEST(Gate, CloseWaitsForEntries) {
   gate.Close();
   leaver.join();
   EXPECT_FALSE(gate.Enter());
+}
+
+// Also while another callback of the same moment is called.
+TEST(Deadlines, ForgottenCallbackIsNotCalled) {
+  Deadlines deadlines;
+  const auto now = std::chrono::steady_clock::now();
+  std::promise<void> added, begun, forgotten, last;
+  bool called = false;
+  const auto all_are_due = deadlines.Add(now, [&] { added.get_future().wait(); });
+  const auto first = deadlines.Add(now, [&] {
+    begun.set_value();
+    forgotten.get_future().wait();
+  });
+  auto second = std::make_unique<Deadlines::Entry>(deadlines.Add(now, [&] { called = true; }));
+  const auto third = deadlines.Add(now, [&] { last.set_value(); });
+  added.set_value();
+  begun.get_future().wait();
+  second.reset();
+  forgotten.set_value();
+  last.get_future().wait();
+  EXPECT_FALSE(called);
 }
 
 TEST(Watchdog, ReportsABlockedThreadAndItsRecovery) {

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace keelson::async {
 
@@ -33,14 +32,12 @@ struct Deadlines::Impl {
         changed.wait_until(lock, std::max(waiting.begin()->first.first, now + kResolution));
         continue;
       }
-      std::vector<std::function<void()>> due;
-      while (!waiting.empty() && waiting.begin()->first.first <= now) {
-        due.push_back(std::move(waiting.begin()->second));
-        waiting.erase(waiting.begin());
-      }
+      // One by one: an entry that is destroyed meanwhile is not called.
+      std::function<void()> callback = std::move(waiting.begin()->second);
+      waiting.erase(waiting.begin());
       lock.unlock();
-      for (auto& callback : due) callback();
-      due.clear();
+      callback();
+      callback = nullptr;
       lock.lock();
     }
   }
