@@ -7,6 +7,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <limits>
 #include <set>
+#include <unordered_map>
 
 #include "aggregator/proxy_handler.h"
 #include "apidocs/discovery_documents.h"
@@ -127,11 +128,10 @@ std::string ResourcesFromLegacy(std::string_view api_resource_list) {
     std::vector<std::string> subresources;
   };
   std::vector<std::pair<std::string, Resource>> resources;
+  std::unordered_map<std::string_view, std::size_t> places;  // in `resources`, of the first of a name
   const auto find = [&](std::string_view name) -> Resource* {
-    for (auto& [key, resource] : resources) {
-      if (key == name) return &resource;
-    }
-    return nullptr;
+    const auto found = places.find(name);
+    return found == places.end() ? nullptr : &resources[found->second].second;
   };
   for (const Value& item : (*list)["resources"].items()) {
     const std::string name(item["name"].as_string());
@@ -142,6 +142,7 @@ std::string ResourcesFromLegacy(std::string_view api_resource_list) {
     head += ",\"verbs\":" + (item["verbs"].is_list() ? StringList(item["verbs"]) : std::string("[]"));
     if (!item["shortNames"].empty()) head += ",\"shortNames\":" + StringList(item["shortNames"]);
     if (!item["categories"].empty()) head += ",\"categories\":" + StringList(item["categories"]);
+    places.try_emplace(item["name"].as_string(), resources.size());
     resources.emplace_back(name, Resource{std::move(head), {}});
   }
   for (const Value& item : (*list)["resources"].items()) {
@@ -152,6 +153,7 @@ std::string ResourcesFromLegacy(std::string_view api_resource_list) {
     if (parent == nullptr) {
       std::string head = "{\"resource\":" + Quoted(name.substr(0, slash));
       head += item["namespaced"].as_bool() ? ",\"scope\":\"Namespaced\"" : ",\"scope\":\"Cluster\"";
+      places.try_emplace(name.substr(0, slash), resources.size());
       resources.emplace_back(std::string(name.substr(0, slash)),
                              Resource{head + ",\"singularResource\":\"\",\"verbs\":[]", {}});
       parent = &resources.back().second;

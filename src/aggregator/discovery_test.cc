@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "aggregator/proxy_handler.h"
+#include "base/scaling_test.h"
 
 namespace keelson::aggregator {
 namespace {
@@ -46,6 +47,17 @@ TEST(Discovery, VersionsByPriorityThenAsVersions) {
   EXPECT_EQ(APIGroupJSON("g", {"v2", "v1"}),
             R"({"name":"g","versions":[{"groupVersion":"g/v2","version":"v2"},{"groupVersion":"g/v1","version":"v1"}],)"
             R"("preferredVersion":{"groupVersion":"g/v2","version":"v2"}})");
+}
+
+TEST(WorstCase, LegacySubresourcesFindTheirResourcesByHash) {
+  const auto scaling = base::Measure(
+      [](std::size_t n) {
+        std::string list = R"({"kind":"APIResourceList","resources":[{"name":"r"})";
+        for (std::size_t i = 0; i < n; ++i) list += R"(,{"name":"r)" + std::to_string(i) + R"(/status"})";
+        EXPECT_GT(ResourcesFromLegacy(list + "]}").size(), n);
+      },
+      5'000, 20'000);
+  EXPECT_FALSE(base::IsSuperLinear(scaling)) << "slope " << scaling.slope << ", " << scaling.large << " s";
 }
 
 }  // namespace

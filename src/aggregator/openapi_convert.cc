@@ -151,25 +151,4 @@ Value ConvertV2ToV3(base::Arena& arena, const Value& document) {
                            [](std::string_view reference) { return "#/components/schemas/" + std::string(reference); });
 }
 
-std::optional<std::string_view> FindMemberText(std::string_view json, std::size_t from, std::string_view name) {
-  const std::string mark = "\"" + std::string(name) + "\":";
-  const auto at = json.find(mark, from);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::size_t begin = at + mark.size();
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = begin; i < json.size(); ++i) {
-    const char c = json[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-      continue;
-    }
-    if (c == '"') quoted = true;
-    if (c == '{' || c == '[') ++depth;
-    if ((c == '}' || c == ']') && --depth == 0) return json.substr(begin, i + 1 - begin);
-  }
-  return std::nullopt;
-}
-
 }  // namespace keelson::aggregator

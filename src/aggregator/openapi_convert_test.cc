@@ -26,12 +26,5 @@ TEST(OpenAPIConvert, BodiesResponsesAndReferences) {
   EXPECT_TRUE(ConvertV2ToV3(arena, *v2) == *want) << object::ToJSON(ConvertV2ToV3(arena, *v2));
 }
 
-TEST(OpenAPIConvert, MemberText) {
-  constexpr std::string_view kDocument = R"({"definitions":{"a":{"x":"}\""},"b":{"y":[{}]}}})";
-  EXPECT_EQ(FindMemberText(kDocument, 0, "a"), R"({"x":"}\""})");
-  EXPECT_EQ(FindMemberText(kDocument, 0, "b"), R"({"y":[{}]})");
-  EXPECT_EQ(FindMemberText(kDocument, 0, "c"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace keelson::aggregator

@@ -4,10 +4,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "aggregator/openapi_convert.h"
+#include "object/json_reader.h"
 #include "object/json_text.h"
 
 namespace keelson::aggregator {
@@ -18,6 +20,7 @@ constexpr std::string_view kParameters = "#/parameters/";
 constexpr std::string_view kKinds = "x-kubernetes-group-version-kind";
 constexpr int kSuffixMax = 1000;
 constexpr int kDepthMax = 200;
+constexpr std::size_t kStepsMax = 10'000'000;
 
 using Names = std::set<std::string, std::less<>>;
 
@@ -40,18 +43,19 @@ Value Inlined(base::Arena& arena, const Value& value, const Value& document, int
   return map;
 }
 
-// Definitions that `value` refers to, also through other definitions.
-void CollectUsed(const Value& value, const Value& document, Names& used, int depth = 0) {
-  if (depth > kDepthMax) return;
-  for (const Value& item : value.items()) CollectUsed(item, document, used, depth + 1);
+// Definitions that `value` refers to, also through other definitions. `steps` counts values, up to kStepsMax: large
+// parameters are part of every path that refers to them.
+void CollectUsed(const Value& value, const Value& document, Names& used, std::size_t& steps, int depth = 0) {
+  if (depth > kDepthMax || ++steps > kStepsMax) return;
+  for (const Value& item : value.items()) CollectUsed(item, document, used, steps, depth + 1);
   for (const auto& member : value.members()) {
     const std::string_view reference = member.key == "$ref" ? member.value.as_string() : std::string_view();
     if (!reference.starts_with(kDefinitions)) {
-      CollectUsed(member.value, document, used, depth + 1);
+      CollectUsed(member.value, document, used, steps, depth + 1);
       continue;
     }
     const std::string_view name = reference.substr(kDefinitions.size());
-    if (used.emplace(name).second) CollectUsed(document["definitions"][name], document, used, depth + 1);
+    if (used.emplace(name).second) CollectUsed(document["definitions"][name], document, used, steps, depth + 1);
   }
 }
 
@@ -84,16 +88,42 @@ struct Placed {
   bool present = false;  // the same definition is there already
 };
 
+// Members of a JSON object: their texts by the texts of their names.
+using Members = std::unordered_map<std::string_view, std::string_view>;
+
+Members MembersOf(std::string_view object) {
+  Members members;
+  object::JSONReader reader(object);
+  reader.EnterObject();
+  std::string_view key;
+  while (reader.NextMember(key)) members.emplace(key, reader.TakeValue());
+  return members;
+}
+
+// What AppendMember has written, as an object.
+std::string ObjectOf(std::string_view appended) {
+  return "{" + std::string(appended.substr(appended.empty() ? 0 : 1)) + "}";
+}
+
+std::string KeyText(std::string_view name) {
+  std::string quoted;
+  object::AppendJSONString(quoted, name);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 // The name under which a definition is merged.
-Placed Place(base::Arena& arena, std::string_view base, std::string_view added, const std::string& name,
+Placed Place(base::Arena& arena, const Members& base, const Members& added, const std::string& name,
              const Value& value) {
-  const std::size_t from = base.find("},\"definitions\":{");
   for (int suffix = 1; suffix < kSuffixMax; ++suffix) {
     const std::string candidate = suffix == 1 ? name : name + "_v" + std::to_string(suffix);
-    auto text = from == std::string_view::npos ? std::nullopt : FindMemberText(base, from, candidate);
-    if (!text) text = FindMemberText(added, 0, candidate);
-    if (!text) return {candidate, false};
-    if (const auto other = object::ParseJSON(arena, *text); other && SameShape(*other, value)) return {candidate, true};
+    const std::string key = KeyText(candidate);
+    auto text = base.find(key);
+    if (text == base.end()) {
+      text = added.find(key);
+      if (text == added.end()) return {candidate, false};
+    }
+    if (const auto other = object::ParseJSON(arena, text->second); other && SameShape(*other, value))
+      return {candidate, true};
   }
   return {name, true};
 }
@@ -105,20 +135,26 @@ void MergeOpenAPIv2(std::string_view base, const Value& remote, std::span<const 
   base::Arena arena;
   std::vector<std::pair<std::string_view, Value>> own;
   Names used_by_all, used;
+  std::size_t all_steps = 0, steps = 0;
+  const std::string known_paths = ObjectOf(paths);
+  const Members by_path = MembersOf(known_paths);
   for (const auto& member : remote["paths"].members()) {
     const Value path = Inlined(arena, member.value, remote);
-    CollectUsed(path, remote, used_by_all);
+    CollectUsed(path, remote, used_by_all, all_steps);
     const bool served =
         std::ranges::any_of(prefixes, [&](const std::string& prefix) { return member.key.starts_with(prefix); });
-    if (!served || paths.find("\"" + std::string(member.key) + "\":") != std::string::npos) continue;
-    CollectUsed(path, remote, used);
+    if (!served || by_path.contains(KeyText(member.key))) continue;
+    CollectUsed(path, remote, used, steps);
     own.emplace_back(member.key, path);
   }
   std::map<std::string, std::string, std::less<>> renamed;
   std::vector<std::pair<std::string, Value>> added;
+  const Members ours = MembersOf(object::FindJSONMember(base, "definitions").value_or("{}"));
+  const std::string known_definitions = ObjectOf(definitions);
+  const Members others = MembersOf(known_definitions);
   for (const auto& member : remote["definitions"].members()) {
     if (used_by_all.contains(member.key) && !used.contains(member.key)) continue;
-    Placed placed = Place(arena, base, definitions, std::string(member.key), member.value);
+    Placed placed = Place(arena, ours, others, std::string(member.key), member.value);
     if (placed.name != member.key) renamed.emplace(std::string(member.key), placed.name);
     if (!placed.present) added.emplace_back(std::move(placed.name), member.value);
   }
@@ -130,7 +166,10 @@ void MergeOpenAPIv2(std::string_view base, const Value& remote, std::span<const 
     });
   };
   for (const auto& [name, value] : added) AppendMember(definitions, name, rewritten(value));
-  for (const auto& [path, value] : own) AppendMember(paths, path, rewritten(value));
+  for (const auto& [path, value] : own) {
+    if (paths.size() > kMergedPathsBytesMax) return;
+    AppendMember(paths, path, rewritten(value));
+  }
 }
 
 bool IsOpenAPIv2(std::string_view document) {

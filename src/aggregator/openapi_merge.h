@@ -1,6 +1,7 @@
 // A remote server's OpenAPI v2 document merged into this server's (kube-openapi's aggregator). Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,9 @@
 #include "object/value.h"
 
 namespace keelson::aggregator {
+
+// Of the paths of all remote documents. Parameters that they share could make more of one document than it is.
+constexpr std::size_t kMergedPathsBytesMax = std::size_t{128} << 20;
 
 // Appends members to `paths` and `definitions` of the document `base`, each with a comma before it: the paths of
 // `remote` below one of `prefixes` (with their slash), and the definitions that those use or that nothing uses. A

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/scaling_test.h"
 #include "object/json_text.h"
 
 namespace keelson::aggregator {
@@ -81,6 +82,41 @@ TEST(OpenAPIMerge, DocumentsThatAreOpenAPIv2) {
       {"", false},
   };
   for (const Case& c : kCases) EXPECT_EQ(IsOpenAPIv2(c.document), c.want) << c.document;
+}
+
+// Each name was looked for in the text of both documents.
+TEST(WorstCase, MergeOfManyDefinitionsAndPathsIsLinear) {
+  const auto scaling = base::Measure(
+      [](std::size_t n) {
+        std::string paths, definitions;
+        for (std::size_t i = 0; i < n; ++i) {
+          const std::string number = std::to_string(i), comma = i == 0 ? "" : ",";
+          paths +=
+              comma + "\"/apis/g/v1/p" + number + R"(":{"get":{"schema":{"$ref":"#/definitions/D)" + number + "\"}}}";
+          definitions += comma + "\"D" + number + R"(":{"type":"object"})";
+        }
+        const std::string remote = R"({"paths":{)" + paths + R"(},"definitions":{)" + definitions + "}}";
+        base::Arena arena;
+        Merged out = Merge(remote.c_str());
+        const Merged once = out;
+        const std::vector<std::string> prefixes = {"/apis/g/v1/"};
+        MergeOpenAPIv2(kBase, *object::ParseJSON(arena, remote), prefixes, out.paths, out.definitions);
+        EXPECT_EQ(out.paths, once.paths);
+        EXPECT_EQ(out.definitions, once.definitions);
+      },
+      4'000, 16'000);
+  EXPECT_FALSE(base::IsSuperLinear(scaling)) << "slope " << scaling.slope << ", " << scaling.large << " s";
+}
+
+// A parameter becomes part of each path that refers to it.
+TEST(WorstCase, SharedParametersDoNotMultiplyADocument) {
+  std::string paths;
+  for (int i = 0; i < 20'000; ++i)
+    paths += (i == 0 ? "\"/apis/g/v1/p" : ",\"/apis/g/v1/p") + std::to_string(i) +
+             R"(":{"parameters":[{"$ref":"#/parameters/a"}]})";
+  const std::string remote = R"({"paths":{)" + paths + R"(},"parameters":{"a":{"name":")" + std::string(100'000, 'x') +
+                             R"("}},"definitions":{}})";
+  EXPECT_LT(Merge(remote.c_str()).paths.size(), kMergedPathsBytesMax + 200'000);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "console/namespace_pages.h"
 
+#include <algorithm>
 #include <ranges>
 #include <utility>
 
@@ -27,7 +28,8 @@ std::vector<std::string> ReachableNamespaces(const auth::RuleResolver& rules, co
                                              const std::vector<std::string>& names) {
   const std::size_t everywhere = rules.RulesFor(user, "").resource_rules.size();
   std::vector<std::string> found;
-  for (const std::string& name : names | std::views::take(kNamespacesLookedAtMax))
+  const std::size_t looked_at = std::min(kNamespacesLookedAtMax, kRulesCopiedMax / (everywhere + 1));
+  for (const std::string& name : names | std::views::take(looked_at))
     if (rules.RulesFor(user, name).resource_rules.size() > everywhere) found.push_back(name);
   return found;
 }

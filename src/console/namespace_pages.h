@@ -19,8 +19,11 @@ namespace keelson::console {
 using NamespaceNames = std::function<Awaitable<meta::Result<std::vector<std::string>>>()>;
 
 constexpr std::size_t kNamespacesLookedAtMax = 5'000;  // a few microseconds each, on an I/O thread
+// For each namespace the user's rules at cluster scope are copied, too: users with many of them see fewer namespaces.
+constexpr std::size_t kRulesCopiedMax = 500'000;
 
-// Those of `names` where the user has more rules than at cluster scope. Looks at the first kNamespacesLookedAtMax.
+// Those of `names` where the user has more rules than at cluster scope. Looks at the first kNamespacesLookedAtMax,
+// fewer for kRulesCopiedMax.
 std::vector<std::string> ReachableNamespaces(const auth::RuleResolver& rules, const request::User& user,
                                              const std::vector<std::string>& names);
 

@@ -203,20 +203,32 @@ class Validator {
     if (atom.scalar_kind == ScalarKind::kBoolean) Add(at, "expected boolean, got &{NULL_VALUE}");
   }
 
-  void Scalar(const Value& value, ScalarKind kind, const Step* at) {
+  static bool IsOf(const Value& value, ScalarKind kind) {
     switch (kind) {
       case ScalarKind::kNumeric:
-        if (!value.is_number()) Add(at, "expected numeric (int or float), got " + std::string(GoTypeName(value)));
-        break;
+        return value.is_number();
       case ScalarKind::kString:
-        if (!value.is_string()) Add(at, "expected string, got &value.valueUnstructured{Value:" + GoSyntax(value) + "}");
-        break;
+        return value.is_string();
       case ScalarKind::kBoolean:
-        if (!value.is_bool()) Add(at, "expected boolean, got &{" + GoSprint(value) + "}");
-        break;
+        return value.is_bool();
       case ScalarKind::kUntyped:
-        if (value.is_list() || value.is_map()) Add(at, "expected any scalar, got &{" + GoSprint(value) + "}");
         break;
+    }
+    return !value.is_list() && !value.is_map();
+  }
+
+  void Scalar(const Value& value, ScalarKind kind, const Step* at) {
+    if (IsOf(value, kind)) return;
+    if (errors_bytes_ > kErrorsBytesMax) return Add(at, "");  // is only counted
+    switch (kind) {
+      case ScalarKind::kNumeric:
+        return Add(at, "expected numeric (int or float), got " + std::string(GoTypeName(value)));
+      case ScalarKind::kString:
+        return Add(at, "expected string, got &value.valueUnstructured{Value:" + GoSyntax(value) + "}");
+      case ScalarKind::kBoolean:
+        return Add(at, "expected boolean, got &{" + GoSprint(value) + "}");
+      case ScalarKind::kUntyped:
+        return Add(at, "expected any scalar, got &{" + GoSprint(value) + "}");
     }
   }
 

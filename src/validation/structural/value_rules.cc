@@ -141,7 +141,7 @@ struct NodeHash {
 };
 
 constexpr std::size_t kCheckSteps = 4;
-constexpr std::size_t kErrorSteps = 100;  // and one for two bytes of its texts
+constexpr std::size_t kErrorSteps = 250;  // and one for two bytes of its texts
 constexpr std::size_t kTextBytes = 8;     // of a text that is looked at, a step each
 constexpr std::size_t kEnumEntrySteps = 16;
 constexpr std::size_t kIndexedEnumMin = 8;  // entries
