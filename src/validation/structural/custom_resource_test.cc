@@ -147,7 +147,10 @@ TEST(CustomResource, ScalePaths) {
   EXPECT_EQ(Joined(ValidateCreate(fixture.arena, resource, fixture.Parse(R"({"r":"3","l":1})")).errors),
             ".spec.r: Invalid value: 0: .spec.r accessor error: 3 is of the type string, expected int64\n"
             ".spec.l: Invalid value: \"\": .spec.l accessor error: 1 is of the type int64, expected string");
-  // A step into a value that is not a map names the looked-up member; null is as absent.
+  EXPECT_EQ(Joined(ValidateCreate(fixture.arena, resource, fixture.Parse(R"({"r":null,"l":null})")).errors),
+            ".spec.r: Invalid value: 0: .spec.r accessor error: <nil> is of the type <nil>, expected int64\n"
+            ".spec.l: Invalid value: \"\": .spec.l accessor error: <nil> is of the type <nil>, expected string");
+  // A step into a value that is not a map names the looked-up member; one into null finds nothing.
   resource.scale.spec_replicas = ".spec.a.r";
   resource.scale.label_selector = "";
   EXPECT_EQ(Joined(ValidateCreate(fixture.arena, resource, fixture.Parse(R"({"a":"x"})")).errors),
