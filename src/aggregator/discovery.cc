@@ -7,10 +7,10 @@
 #include <boost/asio/this_coro.hpp>
 #include <limits>
 #include <set>
-#include <unordered_map>
 
 #include "aggregator/proxy_handler.h"
 #include "apidocs/discovery_documents.h"
+#include "base/hash.h"
 #include "base/strings.h"
 #include "object/json_text.h"
 
@@ -128,7 +128,7 @@ std::string ResourcesFromLegacy(std::string_view api_resource_list) {
     std::vector<std::string> subresources;
   };
   std::vector<std::pair<std::string, Resource>> resources;
-  std::unordered_map<std::string_view, std::size_t> places;  // in `resources`, of the first of a name
+  base::StringViewMap<std::size_t> places;  // in `resources`, of the first of a name
   const auto find = [&](std::string_view name) -> Resource* {
     const auto found = places.find(name);
     return found == places.end() ? nullptr : &resources[found->second].second;

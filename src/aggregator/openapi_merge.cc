@@ -4,11 +4,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "aggregator/openapi_convert.h"
+#include "base/hash.h"
 #include "object/json_reader.h"
 #include "object/json_text.h"
 
@@ -89,7 +89,7 @@ struct Placed {
 };
 
 // Members of a JSON object: their texts by the texts of their names.
-using Members = std::unordered_map<std::string_view, std::string_view>;
+using Members = base::StringViewMap<std::string_view>;
 
 Members MembersOf(std::string_view object) {
   Members members;

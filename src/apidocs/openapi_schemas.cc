@@ -246,12 +246,17 @@ Value DefinitionWriter::KindsOf(const schema::Struct& type) {
   if (everywhere) {
     // Every group version that apimachinery registers, also those that are no longer served.
     static constexpr std::string_view kElsewhere[] = {"apidiscovery.k8s.io", "apiserver.config.k8s.io", "audit.k8s.io"};
+    // Upstream's document of custom resources knows the groups of client-go.
+    static constexpr std::string_view kNotInClients[] = {"admission.k8s.io", "apiextensions.k8s.io",
+                                                         "apiregistration.k8s.io", "imagepolicy.k8s.io"};
+    const bool of_custom_resources = only_ == nullptr && format_ == OpenAPIFormat::kV3;
     for (const schema::Package* package : Tables()) {
+      if (of_custom_resources && std::ranges::find(kNotInClients, package->group) != std::end(kNotInClients)) continue;
       if (!package->serves || std::ranges::find(kElsewhere, package->group) != std::end(kElsewhere)) continue;
       const bool core = package->group.empty() && package->version == "v1";
       if (only_ == nullptr || core || package == only_) versions.emplace_back(package->group, package->version);
     }
-    if (only_ == nullptr) {
+    if (only_ == nullptr && !of_custom_resources) {
       versions.emplace_back("apiextensions.k8s.io", "v1beta1");
       versions.emplace_back("apiregistration.k8s.io", "v1beta1");
     }

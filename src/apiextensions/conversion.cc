@@ -1,6 +1,7 @@
 #include "apiextensions/conversion.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -10,12 +11,16 @@
 #include "meta/type_errors.h"
 #include "object/go_text.h"
 #include "object/json_text.h"
+#include "schema/types.h"
 #include "validation/primitives.h"
 
 namespace keelson::apiextensions {
 namespace {
 
 using object::Member;
+
+constexpr std::string_view kGroup = "apiextensions.k8s.io";
+constexpr std::string_view kReviewKind = "ConversionReview";
 
 std::string KindText(const Value& object) {
   return std::string(object["apiVersion"].as_string()) + ", Kind=" + std::string(object["kind"].as_string());
@@ -88,8 +93,45 @@ std::string Differs(const Value& original, const Value& converted) {
   return {};
 }
 
-// JSON or YAML, as upstream's decoder takes them.
-Outcome<Value, std::string> DecodeReview(base::Arena& arena, std::string_view body) {
+// Kinds that upstream's webhook clients know beside the review itself.
+constexpr std::string_view kOptions[] = {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions",
+                                         "PatchOptions",  "UpdateOptions", "WatchEvent"};
+constexpr std::string_view kUnversioned[] = {"Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList"};
+constexpr std::string_view kDefinitions[] = {"CustomResourceDefinition", "CustomResourceDefinitionList", kReviewKind};
+
+bool Contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Go's name of the type; "" for one that those clients do not know.
+std::string GoTypeOf(std::string_view api_version, std::string_view kind) {
+  const std::string version(VersionOf(api_version));
+  if (api_version == "apiextensions.k8s.io/v1" || api_version == "apiextensions.k8s.io/v1beta1") {
+    if (Contains(kDefinitions, kind)) return version + "." + std::string(kind);
+    if (Contains(kOptions, kind)) return "v1." + std::string(kind);
+  }
+  if ((api_version == "v1" || api_version == "meta.k8s.io/v1") && Contains(kUnversioned, kind))
+    return "v1." + std::string(kind);
+  return {};
+}
+
+// Why the answer is not a review; "" where it is one. What it leaves out of its type is as expected.
+std::string WhyNoReview(const codec::TypeMeta& sent, std::string_view review_version, std::string_view json) {
+  const std::string expected = std::string(kGroup) + "/" + std::string(review_version);
+  std::string_view api_version = sent.api_version;
+  if (std::ranges::count(api_version, '/') > 1) return "unexpected GroupVersion string: " + std::string(api_version);
+  if (api_version.empty() || api_version == "/" || api_version == std::string(kGroup) + "/") api_version = expected;
+  if (api_version.ends_with('/')) return "Object 'apiVersion' is missing in '" + std::string(json) + "'";
+  const std::string_view kind = sent.kind.empty() ? kReviewKind : sent.kind;
+  const std::string type = GoTypeOf(api_version, kind);
+  if (type.empty()) return meta::NotRegisteredError(kind, api_version);
+  const std::string wanted = GoTypeOf(expected, kReviewKind);
+  return type == wanted ? "" : "converting (" + type + ") to (" + wanted + "): unknown conversion";
+}
+
+// JSON or YAML, as upstream's decoder takes them. Converted objects are raw texts.
+Outcome<Value, std::string> DecodeReview(const WebhookConversion& conversion, base::Arena& arena,
+                                         std::string_view body) {
   std::string converted;
   std::string_view text = body;
   if (!base::Trim(body).starts_with('{')) {
@@ -97,23 +139,24 @@ Outcome<Value, std::string> DecodeReview(base::Arena& arena, std::string_view bo
       return std::string("couldn't get version/kind; json parse error: invalid YAML");
     text = converted;
   }
-  if (const auto type_meta = codec::FindTypeMeta(arena, text); !type_meta.ok())
-    return "couldn't get version/kind; json parse error: " + type_meta.error().message;
-  auto decoded = codec::DecodeJSON(arena, text);
-  if (!decoded.ok()) return std::move(decoded).error().message;
-  return decoded->value;
+  const auto type_meta = codec::FindTypeMeta(arena, text);
+  if (!type_meta.ok()) return "couldn't get version/kind; json parse error: " + type_meta.error().message;
+  const std::string_view version = conversion.v1 ? "v1" : "v1beta1";
+  if (std::string why = WhyNoReview(*type_meta, version, text); !why.empty()) return why;
+  auto decoded = codec::DecodeJSON(arena, text, schema::types::apiextensions_v1::kConversionReview);
+  if (decoded.ok()) return decoded->value;
+  std::string error = std::move(decoded).error().message;
+  // The types of both versions have the same fields.
+  constexpr std::string_view kType = " of type v1.Conversion";
+  if (const std::size_t at = error.find(kType); !conversion.v1 && at != std::string::npos)
+    error.insert(at + kType.find(".Conversion"), "beta1");
+  return error;
 }
 
 Outcome<Value, std::string> Answered(const WebhookConversion& conversion, const Value& review, std::string_view uid) {
   if (conversion.v1) {
     const std::string wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview";
-    const std::string_view version = review["apiVersion"].as_string(), kind = review["kind"].as_string();
-    const std::string got = GVKText(version, kind);
-    if (version == "apiextensions.k8s.io/v1beta1" && kind == "ConversionReview")
-      return std::string("converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion");
-    if (version == "apiextensions.k8s.io/v1" && !kind.empty() && kind != "ConversionReview") {
-      return meta::NotRegisteredError(kind, version);
-    }
+    const std::string got = GVKText(review["apiVersion"].as_string(), review["kind"].as_string());
     if (got != wanted) return "expected webhook response of " + wanted + ", got " + got;
   }
   const Value response = review["response"];
@@ -152,7 +195,7 @@ std::string ReviewText(const WebhookConversion& conversion, std::string_view uid
 Outcome<std::vector<Value>, ReviewError> ReadReview(const WebhookConversion& conversion, base::Arena& arena,
                                                     std::string_view body, std::string_view uid,
                                                     const std::vector<Value>& objects, std::string_view api_version) {
-  auto decoded = DecodeReview(arena, body);
+  auto decoded = DecodeReview(conversion, arena, body);
   if (!decoded.ok()) return ReviewError{"failed: " + decoded.error(), false, ConversionFailure::kCall};
   auto answered = Answered(conversion, *decoded, uid);
   if (!answered.ok()) return ReviewError{"failed: " + answered.error(), false, ConversionFailure::kMalformedResponse};
@@ -164,17 +207,20 @@ Outcome<std::vector<Value>, ReviewError> ReadReview(const WebhookConversion& con
   }
   std::vector<Value> converted;
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    const Value object = list[i];
+    const Value raw = list[i];
     const std::string at = "returned invalid object at index " + std::to_string(i) + ": ";
     // Upstream decodes each object by itself and gives that error as it is.
-    if (object.is_null()) return ReviewError{"unexpected end of JSON input", true};
+    if (raw.is_null()) return ReviewError{"unexpected end of JSON input", true};
+    auto parsed = codec::DecodeJSON(arena, raw.as_raw());
+    if (!parsed.ok()) return ReviewError{std::move(parsed).error().message, true};
+    const Value object = parsed->value;
     if (!object.is_map()) {
       return ReviewError{"json: cannot unmarshal " + std::string(object::JSONTypeName(object)) +
                              " into Go value of type map[string]interface {}",
                          true};
     }
     if (object["kind"].as_string().empty())
-      return ReviewError{"Object 'Kind' is missing in '" + object::ToJSON(object) + "'", true};
+      return ReviewError{"Object 'Kind' is missing in '" + std::string(raw.as_raw()) + "'", true};
     if (object["apiVersion"].as_string() != api_version) {
       return ReviewError{at + "invalid groupVersion (expected " + std::string(api_version) + ", received " +
                          std::string(object["apiVersion"].as_string()) + ")"};

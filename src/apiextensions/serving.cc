@@ -12,6 +12,7 @@
 #include "patch/field_manager.h"
 #include "registry/resource_definition.h"
 #include "schema/types.h"
+#include "storage/dry_run_storage.h"
 #include "storage/storage_factory.h"
 
 namespace keelson::apiextensions {
@@ -127,7 +128,13 @@ ServedVersion NewServedVersion(const ServingConfig& config, const registry::Reso
   served.version = version;
   registry::Store::Options options = base->options();
   options.codec = NewResourceCodec(kind, version, conversion != nullptr);
-  if (conversion) options.storage = NewConvertedStorage(options.storage, kind, version, conversion);
+  options.dry_run_storage = nullptr;  // that of `base`
+  if (conversion) {
+    // A dry run converts as a write does: what the stored version does not have is missing in the answer, too.
+    auto dry_run = std::make_shared<storage::DryRunStorage>(options.storage, base->options().codec);
+    options.dry_run_storage = NewConvertedStorage(std::move(dry_run), kind, version, conversion);
+    options.storage = NewConvertedStorage(options.storage, kind, version, conversion);
+  }
   options.strategy = NewStrategy(version);
   served.store = std::make_shared<registry::Store>(std::move(options));
   const auto codec = endpoints::NewStructuralCodec(

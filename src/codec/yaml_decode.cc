@@ -228,6 +228,13 @@ class Builder {
       Event value_event;
       if (!Next(value_event) || !Build(value_event, value)) return false;
       out.nodes += key.nodes + value.nodes;
+      if (!merge && key.value.is_null()) {
+        if (error_.empty()) {
+          error_ = "unsupported map key of type: %!s(<nil>), key: <nil>, value: " +
+                   (value.value.is_null() ? std::string("<nil>") : GoSyntax(value.value));
+        }
+        return false;
+      }
       if (merge) {
         if (!value.merge_source || (!value.value.is_map() && !value.value.is_list())) {
           return Fail("map merge requires map or sequence of maps as the value");
@@ -239,6 +246,41 @@ class Builder {
       out.value.Set(arena_, name, value.value);
     }
     return true;
+  }
+
+  // As Go's %#v has it.
+  std::string GoSyntax(const Value& value) const {
+    constexpr std::size_t kBytesMax = 16 * 1024;
+    std::string text;
+    AppendGoSyntax(value, kBytesMax, text);
+    return text;
+  }
+  static void AppendGoSyntax(const Value& value, std::size_t bytes_max, std::string& out) {
+    if (out.size() > bytes_max) return;
+    if (value.is_null()) {
+      out += "interface {}(nil)";
+    } else if (value.is_string()) {
+      out += base::GoQuote(value.as_string());
+    } else if (value.is_list()) {
+      out += "[]interface {}{";
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        if (i > 0) out += ", ";
+        AppendGoSyntax(value[i], bytes_max, out);
+      }
+      out += '}';
+    } else if (value.is_map()) {
+      out += "map[interface {}]interface {}{";
+      bool first = true;
+      for (const object::Member& member : value.members()) {
+        if (!first) out += ", ";
+        first = false;
+        out += base::GoQuote(member.key) + ":";
+        AppendGoSyntax(member.value, bytes_max, out);
+      }
+      out += '}';
+    } else {
+      EncodeJSON(value, out);
+    }
   }
 
   static bool IsMerge(const Event& event) {
@@ -297,9 +339,9 @@ class Builder {
         return true;
       }
       case Value::Kind::kNull:
-        return Fail("unsupported map key: null");
+        return true;  // an error that shows the value, too
       default:
-        return Fail("invalid map key");
+        return Fail("invalid map key: " + GoSyntax(key));
     }
   }
 

@@ -101,6 +101,25 @@ TEST(YAML, ControlCharactersAreRefused) {
   EXPECT_TRUE(HasYAMLControlCharacters("\x01"));
 }
 
+TEST(YAML, KeysThatJSONCannotHave) {
+  const std::string null = "unsupported map key of type: %!s(<nil>), key: <nil>, value: ";
+  const std::pair<const char*, std::string> cases[] = {
+      {"{~: z}", null + "\"z\""},
+      {"{null: 1.5}", null + "1.5"},
+      {"{~: ~}", null + "<nil>"},
+      {"{~: [1, ~, {a: true}]}",
+       null + "[]interface {}{1, interface {}(nil), map[interface {}]interface {}{\"a\":true}}"},
+      {"{? [1] : z}", "yaml: invalid map key: []interface {}{1}"},
+      {"{? {a: b} : z}", "yaml: invalid map key: map[interface {}]interface {}{\"a\":\"b\"}"},
+  };
+  for (const auto& [text, error] : cases) {
+    Arena arena;
+    std::string json;
+    const auto converted = YAMLToJSON(arena, text, {}, json);
+    EXPECT_EQ(converted.ok() ? json : converted.error().message, error) << text;
+  }
+}
+
 // A text without bytes may be a view of nothing, which libyaml does not take.
 TEST(YAML, WritesEmptyTexts) {
   Arena arena;

@@ -52,10 +52,13 @@ class StructuralCodec final : public KindCodec {
   void EncodeJSON(Value object, const Scope&, std::string& out) const override { codec::EncodeJSON(object, out); }
 
  private:
-  structural::CoerceOptions Options(bool keep_nulls) const {
+  structural::CoerceOptions Options(const Scope& scope, const Value& object, Source source) const {
+    const meta::GroupVersion sent = ParseAPIVersion(object["apiVersion"].as_string());
     return {.source = structural::Source::kRequest,
             .preserve_unknown_fields = kind_.preserve_unknown_fields,
-            .keep_nulls = keep_nulls};
+            .other_kind = sent.group != scope.kind.group || object["kind"].as_string() != scope.kind.kind,
+            .keep_nulls = source == Source::kApply,
+            .drop_invalid_metadata = source == Source::kApply};
   }
 
   // Whether coercion and defaults would change nothing: most patches, and objects that say everything. False if that is
@@ -120,26 +123,34 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
     }
     const meta::GroupVersion group_version = ParseAPIVersion(type_meta->api_version);
     kind = {group_version.group, group_version.version, std::string(type_meta->kind)};
-    if (kind.kind.empty())
-      return UnrecognizedBody(
-          scope, "Object 'Kind' is missing in '" + std::string(format == Format::kYAML ? body : text) + "'", body);
   }
   const auto refuse = [&](std::string_view error) {
     return meta::NewBadRequest(KindInVersion(kind, scope.kind.kind, error));
   };
+  if (kind.kind.empty()) {
+    if (!strict) {  // this decoder of upstream assumes the kind before it looks
+      kind = scope.kind;
+      return refuse("Object 'Kind' is missing in '" + std::string(text) + "'");
+    }
+    return UnrecognizedBody(
+        scope, "Object 'Kind' is missing in '" + std::string(format == Format::kYAML ? body : text) + "'", body);
+  }
   if (!decoded.ok()) return refuse(decoded.error().message);
   Value object = decoded->value;
   errors.insert(errors.end(), decoded->strict_errors.begin(), decoded->strict_errors.end());
   if (!object.is_map()) return refuse("json: cannot unmarshal into Go value of type map[string]interface {}");
   Outcome<structural::Coerced, std::string> coerced = structural::Coerced();
-  if (!IsCoerced(object)) coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(false));
+  if (!IsCoerced(object)) {
+    coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(scope, object, Source::kPatch));
+  }
   if (!coerced.ok()) return refuse(coerced.error());
   const bool same_version = kind.group == scope.kind.group && kind.version == scope.kind.version;
   if (strict) {
     // Another version's fields are not judged by this one's schema.
     if (same_version) AppendUnknown(*coerced, errors);
-    KS_RETURN_IF_ERROR(ReportStrictErrors(exchange, errors, field_validation,
-                                          [&](const std::string& error) { return refuse(error); }));
+    KS_RETURN_IF_ERROR(ReportStrictErrors(exchange, errors, field_validation, [&](const std::string& error) {
+      return meta::NewBadRequest(KindInVersion(kind, kind.kind, error));
+    }));
   }
   if (!same_version) {
     return meta::NewBadRequest("the API version in the data (" + kind.group_version().ToString() +
@@ -148,7 +159,7 @@ meta::Result<Value> StructuralCodec::DecodeRequest(Exchange& exchange, const Sco
   return object;
 }
 
-Outcome<KindCodec::Document, std::string> StructuralCodec::FromDocument(base::Arena& arena, const Scope&,
+Outcome<KindCodec::Document, std::string> StructuralCodec::FromDocument(base::Arena& arena, const Scope& scope,
                                                                         Value document, Source source,
                                                                         bool strict) const {
   if (!document["kind"].is_string() || !document["apiVersion"].is_string() || document["kind"].as_string().empty()) {
@@ -161,7 +172,7 @@ Outcome<KindCodec::Document, std::string> StructuralCodec::FromDocument(base::Ar
   if (IsCoerced(document)) return Document{WithOwnMetadata(arena, document), {}};
   // The document is shown as it was where something is wrong with it.
   const Value object = document.Clone(arena);
-  auto coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(source == Source::kApply));
+  auto coerced = structural::CoerceObject(arena, object, kind_.schema.root(), Options(scope, object, source));
   if (!coerced.ok()) return coerced.error();
   Document result{object, {}};
   if (strict) AppendUnknown(*coerced, result.strict_errors);

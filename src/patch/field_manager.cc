@@ -427,8 +427,11 @@ void FieldManager::Update(Arena& arena, const Value& live, Value now, std::strin
   // Built-in objects were decoded by their schema. What a custom resource has in common with the old one is looked at
   // once.
   const auto is_valid = [&](const Value& object) { return Validate(object, type(), true).empty(); };
+  // One of another kind, which the status of a custom resource may be patched to, has no fields to follow.
+  const meta::GroupVersionKind sent = KindOf(now);
   const bool fits =
-      !options_.custom_resource || (is_valid(in_parts ? WithoutManagedFields(arena, now) : after) && is_valid(before));
+      !options_.custom_resource || (sent.group == options_.kind.group && sent.kind == options_.kind.kind &&
+                                    is_valid(in_parts ? WithoutManagedFields(arena, now) : after) && is_valid(before));
   const bool tracked = fits && TrackUpdate(call, before, after, managed, manager, time).ok();
   if (conversions != nullptr && !conversions->wanted().empty()) return;
   SetManagedFields(arena, now, {});

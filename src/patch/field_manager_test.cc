@@ -377,6 +377,38 @@ TEST_F(FieldManagerTest, CustomResources) {
   EXPECT_EQ(Owners(now), R"(up/Update:{"f:spec":{".":{},"f:l":{},"f:x":{}}})");
 }
 
+// As kube-apiserver: the item's defaulted keys are nobody's, and the second apply leaves nothing of the list but a null,
+// which validation then refuses.
+TEST_F(FieldManagerTest, ItemsOfDefaultedKeysOnlyGoWithTheSecondApply) {
+  schema::structural::Pool pool;
+  constexpr std::string_view kSchema =
+      R"({"type":"object","properties":{"spec":{"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],)"
+      R"("items":{"type":"object","properties":{"k":{"type":"string","default":"d"}}}}}}}})";
+  const auto schema = pool.Build(kSchema);
+  ASSERT_TRUE(schema.ok());
+  const FieldManager manager(
+      {.kind = {"example.com", "v1", "Widget"}, .schema = schema->root(), .custom_resource = true});
+  const std::string head = R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},)";
+  auto live = manager.Apply(arena_, {}, Json(head + R"("spec":{"l":[{}]}})"), "m", false, kNow);
+  ASSERT_TRUE(live.ok());
+  live->Set(arena_, "spec", Json(R"({"l":[{"k":"d"}]})"));  // as it is stored
+  const auto again = manager.Apply(arena_, *live, Json(head + R"("spec":{"l":[{}]}})"), "m", false, kNow);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ((*again)["spec"], Json(R"({"l":null})"));
+}
+
+TEST_F(FieldManagerTest, UpdatesToAnotherKindLoseManagedFields) {
+  const FieldManager manager({.kind = {"example.com", "v1", "Widget"}, .custom_resource = true});
+  for (const std::string_view type :
+       {R"("apiVersion":"v1","kind":"Widget")", R"("apiVersion":"example.com/v1","kind":"WidgetList")"}) {
+    const Value live =
+        Create(manager, R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"x":1}})");
+    Value now = Json("{" + std::string(type) + R"(,"metadata":{"name":"a","uid":"u"},"spec":{"x":2}})");
+    manager.Update(arena_, live, now, "up", kNow);
+    EXPECT_FALSE(now["metadata"].Has("managedFields")) << type;
+  }
+}
+
 TEST_F(FieldManagerTest, StringsWithAFormatTakeAnyScalar) {
   schema::structural::Pool pool;
   constexpr std::string_view kSchema =

@@ -110,6 +110,9 @@ class SetWalker {
       node.member = true;
       builder_.Add(node);
     }
+    // Upstream has one nameless entry for all items without a name, so that the list counts as named: a pruned item that
+    // became null does not take the list and all around it along.
+    if (items.size() < value.size()) builder_.Add({{PathElement::Kind::kIndex, Value(-1)}, true, {}});
     return builder_.Finish(begin);
   }
 

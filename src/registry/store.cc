@@ -20,16 +20,16 @@ void AddWarnings(request::Context& context, const std::vector<std::string>& warn
 
 namespace {
 
-Store::Options WithCodecFacts(Store::Options options) {
+Store::Options Complete(Store::Options options) {
   options.defaults_on_read = options.codec->completes_on_read();
+  if (!options.dry_run_storage)
+    options.dry_run_storage = std::make_shared<storage::DryRunStorage>(options.storage, options.codec);
   return options;
 }
 
 }  // namespace
 
-Store::Store(Options options)
-    : options_(WithCodecFacts(std::move(options))),
-      dry_run_storage_(std::make_unique<storage::DryRunStorage>(options_.storage, options_.codec)) {}
+Store::Store(Options options) : options_(Complete(std::move(options))) {}
 
 namespace {
 

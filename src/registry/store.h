@@ -35,6 +35,7 @@ class Store final : public REST,
  public:
   struct Options : StoredKind {  // defaults_on_read follows from the codec
     std::shared_ptr<storage::Interface> storage;
+    std::shared_ptr<storage::Interface> dry_run_storage;  // writes nothing; null: one over `storage`
     std::shared_ptr<const storage::ResourceCodec> codec;
     std::string key_root;           // "/pods"
     std::uint64_t ttl_seconds = 0;  // events
@@ -89,7 +90,7 @@ class Store final : public REST,
  private:
   friend class UpdateOperation;  // one update, in store_update.cc
 
-  storage::Interface& StorageFor(bool dry_run) const { return dry_run ? *dry_run_storage_ : *options_.storage; }
+  storage::Interface& StorageFor(bool dry_run) const { return dry_run ? *options_.dry_run_storage : *options_.storage; }
   Call MakeCall(request::Context& context, std::vector<std::string>& warnings) const;
   Task<void> BeginCreate(request::Context& context, Value object, bool dry_run, Options::Finish& finish) const;
   Task<WriteResult> CreateOnce(request::Context& context, Value object, ValidateObject validate, bool dry_run) const;
@@ -111,7 +112,6 @@ class Store final : public REST,
   meta::Status InterpretError(const storage::Error& error, std::string_view verb, std::string_view name) const;
 
   const Options options_;
-  const std::unique_ptr<storage::Interface> dry_run_storage_;
 };
 
 }  // namespace keelson::registry

@@ -447,8 +447,9 @@ meta::Status StatusFromResponse(const Response& response, std::string_view metho
 
 std::string EmptyBodyError(const Response& response) {
   if (!response.body.empty()) return {};
+  const std::string_view content_type = response.headers.Get("Content-Type");
   return "0-length response with status code: " + std::to_string(response.status) +
-         " and content type: " + std::string(response.headers.Get("Content-Type"));
+         " and content type: " + std::string(content_type.empty() ? "application/json" : content_type);
 }
 
 }  // namespace keelson::webhook

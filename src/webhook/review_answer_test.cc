@@ -39,7 +39,7 @@ TEST(ReviewAnswer, Decode) {
       {"YAML", "kind: TokenReview\nstatus:\n  error: x\n", R"({"error":"x"})", ""},
       {"names are case-sensitive", head + R"({"Authenticated":true}})", "null", ""},
       {"bytes that are not UTF-8", head + "{\"error\":\"\xff\"}}", "{\"error\":\"\xef\xbf\xbd\"}", ""},
-      {"no body", "", "", "0-length response with status code: 200 and content type: "},
+      {"no body", "", "", "0-length response with status code: 200 and content type: application/json"},
       {"list", "[]", "", no_meta("array")},
       {"number", "7", "", no_meta("number")},
       {"text", "not json", "", no_meta("string")},

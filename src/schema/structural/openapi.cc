@@ -77,7 +77,7 @@ class Model {
   // Rewrites in place. False: too deep.
   bool Rewrite(Value schema, int depth) {
     if (depth > kDepthMax) return false;
-    for (const std::string_view key : {"example", "externalDocs", "$schema", "id"}) schema.Erase(key);
+    for (const std::string_view key : {"$schema", "id"}) schema.Erase(key);
     Unfold(schema);
     if (v2_) Simplify(schema);
     for (const Member& member : schema["properties"].members()) {
@@ -188,6 +188,17 @@ Value ListModel(Arena& arena, const Model& model, const PublishedVersion& publis
   return list;
 }
 
+void AddSelectableFields(Arena& arena, Value schema, const PublishedVersion& published) {
+  if (published.selectable_fields.empty()) return;
+  Value fields = schema.EnsureList(arena, "x-kubernetes-selectable-fields");
+  for (std::string_view path : published.selectable_fields) {
+    if (path.starts_with('.')) path.remove_prefix(1);
+    Value field = Value::Map(arena);
+    field.Set(arena, "fieldPath", path);
+    fields.Append(arena, field);
+  }
+}
+
 void AppendMember(std::string& out, const std::string& name, const Value& value) {
   object::AppendJSONString(out, name);
   out += ':';
@@ -225,18 +236,12 @@ bool AppendModels(std::string& out, const PublishedVersion& published, OpenAPIVe
     model.AddMetadata(properties);
   }
   schema.Set(arena, "x-kubernetes-group-version-kind", GroupVersionKind(arena, published, published.kind));
-  if (!published.selectable_fields.empty()) {
-    Value fields = schema.EnsureList(arena, "x-kubernetes-selectable-fields");
-    for (std::string_view path : published.selectable_fields) {
-      if (path.starts_with('.')) path.remove_prefix(1);
-      Value field = Value::Map(arena);
-      field.Set(arena, "fieldPath", path);
-      fields.Append(arena, field);
-    }
-  }
+  AddSelectableFields(arena, schema, published);
   AppendMember(out, ModelName(published), schema);
   out += ',';
-  AppendMember(out, ListModelName(published), ListModel(arena, model, published));
+  const Value list = ListModel(arena, model, published);
+  AddSelectableFields(arena, list, published);
+  AppendMember(out, ListModelName(published), list);
   return true;
 }
 

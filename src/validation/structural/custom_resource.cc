@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 #include "base/hash.h"
 #include "base/strings.h"
@@ -55,29 +56,30 @@ void EvaluateRules(base::Arena& arena, const CustomResource& resource, const Val
   resource.rules->Evaluate(arena, object, old, resource.interrupt, verdict);
 }
 
-// unstructured.NestedFieldNoCopy: the value at the dotted path, null when it is absent; the error of a step into a
+// unstructured.NestedFieldNoCopy: the value at the dotted path, none when it is absent; the error of a step into a
 // value that is not a map.
-Outcome<Value, std::string> Nested(const Value& object, std::string_view path) {
+Outcome<std::optional<Value>, std::string> Nested(const Value& object, std::string_view path) {
   if (path.starts_with('.')) path.remove_prefix(1);
   Value at = object;
   std::string walked;
   for (const std::string_view step : base::Split(path, '.')) {
     walked += "." + std::string(step);
-    if (at.is_null()) return Value();
+    if (at.is_null()) return std::optional<Value>();
     if (!at.is_map()) {
       return walked + " accessor error: " + object::GoSprint(at) + " is of the type " +
              std::string(object::GoTypeName(at)) + ", expected map[string]interface{}";
     }
     const Value* const found = at.Find(step);
-    if (found == nullptr) return Value();
+    if (found == nullptr) return std::optional<Value>();
     at = *found;
   }
-  return at;
+  return std::optional<Value>(at);
 }
 
 std::string WrongKindText(std::string_view path, const Value& value, std::string_view expected) {
-  return std::string(path) + " accessor error: " + object::GoSprint(value) + " is of the type " +
-         std::string(object::GoTypeName(value)) + ", expected " + std::string(expected);
+  const std::string_view type = value.is_null() ? "<nil>" : object::GoTypeName(value);
+  return std::string(path) + " accessor error: " + object::GoSprint(value) + " is of the type " + std::string(type) +
+         ", expected " + std::string(expected);
 }
 
 std::string DottedPath(std::string_view path) {
@@ -86,15 +88,19 @@ std::string DottedPath(std::string_view path) {
 
 void ValidateReplicas(const Value& object, std::string_view path, FieldErrors& errors) {
   const FieldPath at(path);
-  const auto found = Nested(object, path);
-  if (!found.ok()) {
-    errors.push_back(Invalid(at, Value(0), found.error()));
-  } else if (!found->is_int() && !found->is_null()) {
-    errors.push_back(Invalid(at, Value(0), WrongKindText(DottedPath(path), *found, "int64")));
-  } else if (found->as_int() < 0) {
-    errors.push_back(Invalid(at, *found, "should be a non-negative integer"));
-  } else if (found->as_int() > std::numeric_limits<std::int32_t>::max()) {
-    errors.push_back(Invalid(at, *found, "should be less than or equal to 2147483647"));
+  const auto nested = Nested(object, path);
+  if (!nested.ok()) {
+    errors.push_back(Invalid(at, Value(0), nested.error()));
+    return;
+  }
+  if (!*nested) return;
+  const Value found = **nested;
+  if (!found.is_int()) {
+    errors.push_back(Invalid(at, Value(0), WrongKindText(DottedPath(path), found, "int64")));
+  } else if (found.as_int() < 0) {
+    errors.push_back(Invalid(at, found, "should be a non-negative integer"));
+  } else if (found.as_int() > std::numeric_limits<std::int32_t>::max()) {
+    errors.push_back(Invalid(at, found, "should be less than or equal to 2147483647"));
   }
 }
 
@@ -176,8 +182,8 @@ void ValidateScaleStatus(const CustomResource& resource, const Value& object, Fi
   const FieldPath at(path);
   if (!found.ok()) {
     errors.push_back(Invalid(at, "", found.error()));
-  } else if (!found->is_string() && !found->is_null()) {
-    errors.push_back(Invalid(at, "", WrongKindText(DottedPath(path), *found, "string")));
+  } else if (*found && !(**found).is_string()) {
+    errors.push_back(Invalid(at, "", WrongKindText(DottedPath(path), **found, "string")));
   }
 }
 

@@ -87,6 +87,14 @@ TEST(CustomResource, ValidateCreate) {
        R"({"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],
        "items":{"type":"object","properties":{"k":{"type":"string"}}}}}})",
        R"({"a":[{"k":"x"},{"k":"x"}]})", R"(spec.a[1]: Duplicate value: {"k":"x"})"},
+      {"map of one number",
+       R"({"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],
+       "items":{"type":"object","properties":{"k":{"type":"number"}}}}}})",
+       R"({"a":[{"k":1.0},{"k":1}]})", ""},
+      {"map of several keys",
+       R"({"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k","n"],
+       "items":{"type":"object","properties":{"k":{"type":"string"},"n":{"type":"number"}}}}}})",
+       R"({"a":[{"k":"x","n":1.0},{"k":"x","n":1}]})", R"(spec.a[1]: Duplicate value: {"k":"x","n":1})"},
       {"fraction in an integer", R"({"type":"object","properties":{"a":{"type":"integer"}}})", R"({"a":1.5})",
        "spec.a: Invalid value: \"number\": spec.a in body must be of type integer: \"number\"\n"
        "<nil>: Invalid value: \"\": Checked value must be of type integer (default format) in spec.a"},
@@ -139,7 +147,10 @@ TEST(CustomResource, ScalePaths) {
   EXPECT_EQ(Joined(ValidateCreate(fixture.arena, resource, fixture.Parse(R"({"r":"3","l":1})")).errors),
             ".spec.r: Invalid value: 0: .spec.r accessor error: 3 is of the type string, expected int64\n"
             ".spec.l: Invalid value: \"\": .spec.l accessor error: 1 is of the type int64, expected string");
-  // A step into a value that is not a map names the looked-up member; null is as absent.
+  EXPECT_EQ(Joined(ValidateCreate(fixture.arena, resource, fixture.Parse(R"({"r":null,"l":null})")).errors),
+            ".spec.r: Invalid value: 0: .spec.r accessor error: <nil> is of the type <nil>, expected int64\n"
+            ".spec.l: Invalid value: \"\": .spec.l accessor error: <nil> is of the type <nil>, expected string");
+  // A step into a value that is not a map names the looked-up member; one into null finds nothing.
   resource.scale.spec_replicas = ".spec.a.r";
   resource.scale.label_selector = "";
   EXPECT_EQ(Joined(ValidateCreate(fixture.arena, resource, fixture.Parse(R"({"a":"x"})")).errors),

@@ -53,17 +53,18 @@ void CheckMap(const Value& list, Node schema, const FieldPath& path, FieldErrors
   base::Arena arena;
   std::vector<Value> keys;
   std::vector<std::string> identities;
+  const std::size_t count = schema.list_map_key_count();
   for (const Value& item : list.items()) {
     Value key = Value::Map(arena);
     std::string identity;
-    for (std::size_t i = 0; i < schema.list_map_key_count(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       const Value* const found = item.Find(schema.list_map_key(i));
       if (found != nullptr) {
         key.Set(arena, schema.list_map_key(i), *found);
-        identity += IdentityOf(*found);
+        if (count == 1) identity = IdentityOf(*found);
       }
-      identity += '\n';
     }
+    if (count > 1) codec::EncodeJSON(key, identity);  // several keys are compared as JSON, where 1.0 is 1
     keys.push_back(key);
     identities.push_back(std::move(identity));
   }

@@ -181,7 +181,9 @@ class Coercer {
     if (coerced.ok()) {
       map.Set(arena_, "metadata", *coerced);
     } else if (!drop_invalid_) {
-      return Invalid(at, *metadata, coerced.error());
+      Value shown = metadata->Clone(arena_);
+      if (shown.is_map()) shown.SortMembers();  // as Go writes maps
+      return Invalid(at, shown, coerced.error());
     }
     return std::nullopt;
   }
@@ -404,7 +406,8 @@ Outcome<Value, std::string> CoerceObjectMeta(Arena& arena, const Value& metadata
                                              std::vector<std::string>* unknown) {
   if (IsTypedObjectMeta(metadata)) return metadata;
   const codec::DecodeOptions options{.strict = unknown != nullptr};
-  std::string text = object::ToJSON(metadata);
+  std::string text;
+  codec::EncodeJSON(metadata, text);  // members sorted, and so what is unknown among them
   auto decoded = codec::DecodeJSON(arena, text, schema::types::meta_v1::kObjectMeta, options);
   if (!decoded.ok()) {
     if (!drop_invalid) return decoded.error().message;
@@ -427,6 +430,7 @@ Outcome<Value, std::string> CoerceObjectMeta(Arena& arena, const Value& metadata
 Outcome<Coerced, std::string> CoerceObject(Arena& arena, Value object, Node schema, const CoerceOptions& options) {
   Coerced result;
   const bool from_storage = options.source == Source::kStorage;
+  const bool drop_invalid = from_storage || options.drop_invalid_metadata;
   std::vector<std::string>* unknown = from_storage ? nullptr : &result.unknown_fields;
   for (const std::string_view field : {"kind", "apiVersion"}) {
     const Value* found = object.Find(field);
@@ -436,16 +440,20 @@ Outcome<Coerced, std::string> CoerceObject(Arena& arena, Value object, Node sche
   const bool has_metadata = object.Has("metadata");
   if (has_metadata) {
     std::vector<std::string> names;
-    auto coerced = CoerceObjectMeta(arena, object["metadata"], from_storage, unknown != nullptr ? &names : nullptr);
+    auto coerced = CoerceObjectMeta(arena, object["metadata"], drop_invalid, unknown != nullptr ? &names : nullptr);
     if (!coerced.ok()) return coerced.error();
     metadata = *coerced;
     for (const std::string& name : names) unknown->push_back("metadata." + name);
+  }
+  if (options.other_kind) {
+    if (has_metadata) object.Set(arena, "metadata", metadata);
+    return result;
   }
   if (!options.preserve_unknown_fields) {
     Prune(arena, object, schema, true, unknown);
     if (!options.keep_nulls) DropNulls(arena, object, schema);
   }
-  if (const auto error = CoerceEmbedded(arena, object, schema, false, from_storage, FieldPath(), unknown)) {
+  if (const auto error = CoerceEmbedded(arena, object, schema, false, drop_invalid, FieldPath(), unknown)) {
     return error->ToString();
   }
   if (has_metadata) {

@@ -32,7 +32,9 @@ struct CoerceOptions {
   Source source = Source::kRequest;
   bool preserve_unknown_fields =
       false;                // spec.preserveUnknownFields of an old definition: no pruning, no null dropping
+  bool other_kind = false;  // the schema is not the object's: only root metadata is looked at
   bool keep_nulls = false;  // the merged result of an apply patch, whose nulls are values that validation refuses
+  bool drop_invalid_metadata = false;  // also of kRequest
 };
 
 // An object after all steps.

@@ -83,6 +83,48 @@ TEST(ObjectPipeline, PruneDefaultsReadsDefaultsKeptAsText) {
   EXPECT_EQ(object::ToJSON((*pruned)["properties"]["a"]["default"]), "{}");
 }
 
+TEST(ObjectPipeline, Coerce) {
+  struct Case {
+    const char* name;
+    const char* object;
+    CoerceOptions options;
+    const char* want;  // the object, or the error
+    const char* unknown;
+  };
+  const Case cases[] = {
+      {"unknown metadata by name",
+       R"({"metadata":{"ownerReferences":[{"z":1}],"managedFields":[{"z":1}],"Name":"x"}})",
+       {},
+       R"({"metadata":{"managedFields":[{}],"ownerReferences":[{"apiVersion":"","kind":"","name":"","uid":""}]}})",
+       "metadata.Name metadata.managedFields[0].z metadata.ownerReferences[0].z"},
+      {"malformed metadata of an embedded resource is shown by name",
+       R"({"e":{"apiVersion":"v1","kind":"K","metadata":{"unknown":1,"generation":"x"}}})",
+       {},
+       "e.metadata: Invalid value: {\"generation\":\"x\",\"unknown\":1}: json: cannot unmarshal string into Go struct "
+       "field ObjectMeta.generation of type int64",
+       ""},
+      {"malformed metadata of an apply's result",
+       R"({"metadata":{"name":"a","creationTimestamp":"x","deletionGracePeriodSeconds":1.5}})",
+       {.drop_invalid_metadata = true},
+       R"({"metadata":{"name":"a"}})",
+       ""},
+      {"another kind keeps what this schema does not have",
+       R"({"kind":"Other","items":[],"metadata":{"name":"a","z":1}})",
+       {.other_kind = true},
+       R"({"items":[],"kind":"Other","metadata":{"name":"a"}})",
+       "metadata.z"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    Fixture f(
+        R"({"type":"object","properties":{"e":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}})");
+    const Value object = f.Parse(c.object);
+    const auto coerced = CoerceObject(f.arena, object, f.schema.root(), c.options);
+    EXPECT_EQ(coerced.ok() ? Sorted(object::ToJSON(object)) : coerced.error(), c.want);
+    if (coerced.ok()) EXPECT_EQ(Joined(coerced->unknown_fields), c.unknown);
+  }
+}
+
 TEST(ObjectPipeline, Prune) {
   struct Case {
     const char* name;
