@@ -78,11 +78,12 @@ class ConvertedStorageTest : public ::testing::Test {
     const auto made = co_await base_->Create(KeyOf(ship), ship, 0);
     EXPECT_TRUE(made.ok());
   }
+  static Awaitable<meta::Result<storage::Updated>> ReplacedBy(Value ship) {
+    co_return storage::Updated{.object = ship};
+  }
   Awaitable<void> Update(Value ship) {
-    const auto written = co_await base_->GuaranteedUpdate(
-        KeyOf(ship), false, {}, [ship](const ObjectPtr&) -> Awaitable<meta::Result<storage::Updated>> {
-          co_return storage::Updated{.object = ship};
-        });
+    const auto written =
+        co_await base_->GuaranteedUpdate(KeyOf(ship), false, {}, [ship](const ObjectPtr&) { return ReplacedBy(ship); });
     EXPECT_TRUE(written.ok());
   }
   Awaitable<void> Delete(std::string_view name) {

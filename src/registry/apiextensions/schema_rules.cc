@@ -356,7 +356,7 @@ bool ValidateNode(const Value& schema, const Context& context, const FieldPath& 
 
 namespace structural = validation::structural;
 
-// What the defaults of one schema have spent: each is validated by the schema that it is part of.
+// Work spent so far on validating the defaults of one definition, against the bounds named below.
 struct DefaultsSpent {
   std::size_t steps = 0;  // of kValidationStepsMax
   std::size_t rules = 0;  // compiled, of kDefaultRulesMax
