@@ -138,6 +138,7 @@ struct Options {
   bool require_schema = true;
   bool require_recognized_review_version = true;
   bool require_valid_ca_bundle = false;  // ratcheting: the old definition's bundle was valid
+  bool versions_unchanged = false;       // ratcheting: by an update
 };
 
 bool HasStatus(const Value& version) { return !version["subresources"]["status"].is_null(); }
@@ -382,21 +383,10 @@ bool HasDefaults(const Value& versions) {
   return found;
 }
 
-void ValidateSpec(const Call& call, const Value& spec, const Options& options, FieldErrors& errors) {
-  const FieldPath path("spec");
-  const std::string_view group = spec["group"].as_string();
-  if (group.empty()) {
-    errors.push_back(Required(path.Child("group")));
-  } else if (const Messages messages = validation::IsDNS1123Subdomain(group); !messages.empty()) {
-    errors.push_back(Invalid(path.Child("group"), group, base::Join(messages, ",")));
-  } else if (group.find('.') == std::string_view::npos) {
-    errors.push_back(Invalid(path.Child("group"), group, "should be a domain with at least one dot"));
-  }
-  RequireOneOf(spec["scope"].as_string(), {"Cluster", "Namespaced"}, path.Child("scope"), errors);
-
+void ValidateVersions(const Call& call, const Value& spec, const Hoisted& hoisted, const Options& options,
+                      const FieldPath& path, FieldErrors& errors) {
   const Value versions = spec["versions"];
   const FieldPath versions_path = path.Child("versions");
-  if (!crd::ValidateBounds(versions, versions_path, errors)) return;
   std::int64_t index = 0;
   for (const Value& version : versions.items()) {
     const FieldPath at = versions_path.Index(index++);
@@ -412,7 +402,6 @@ void ValidateSpec(const Call& call, const Value& spec, const Options& options, F
     errors.push_back(Invalid(path.Child("preserveUnknownFields"), Value(true),
                              "must be false in order to use defaults in the schema"));
   }
-  const Hoisted hoisted = HoistedParts(versions);
   std::set<std::string_view> names;
   bool unique = true;
   int storage = 0;
@@ -433,12 +422,37 @@ void ValidateSpec(const Call& call, const Value& spec, const Options& options, F
       errors.push_back(Invalid(path.Child("version"), first, base::Join(messages, ",")));
     }
   }
+}
+
+void ValidateSpec(const Call& call, const Value& spec, const Options& options, FieldErrors& errors) {
+  const FieldPath path("spec");
+  const std::string_view group = spec["group"].as_string();
+  if (group.empty()) {
+    errors.push_back(Required(path.Child("group")));
+  } else if (const Messages messages = validation::IsDNS1123Subdomain(group); !messages.empty()) {
+    errors.push_back(Invalid(path.Child("group"), group, base::Join(messages, ",")));
+  } else if (group.find('.') == std::string_view::npos) {
+    errors.push_back(Invalid(path.Child("group"), group, "should be a domain with at least one dot"));
+  }
+  RequireOneOf(spec["scope"].as_string(), {"Cluster", "Namespaced"}, path.Child("scope"), errors);
+
+  const Value versions = spec["versions"];
+  // A stored definition may have been written by kube-apiserver, which has no bounds: it can be changed elsewhere and
+  // deleted, and its versions are not validated again.
+  FieldErrors bounds;
+  const bool bounded = crd::ValidateBounds(versions, path.Child("versions"), bounds);
+  if (!bounded && !options.versions_unchanged) {
+    for (const auto& error : bounds) errors.push_back(error);
+    return;
+  }
+  const Hoisted hoisted = HoistedParts(versions);
+  if (bounded) ValidateVersions(call, spec, hoisted, options, path, errors);
   const FieldPath names_path = path.Child("names");
   for (const std::string_view field : {"plural", "singular", "kind", "listKind"}) {
     if (spec["names"][field].as_string().empty()) errors.push_back(Required(names_path.Child(field)));
   }
   ValidateNames(spec["names"], names_path, errors);
-  ValidateHoisted(call, versions, hoisted, path, errors);
+  if (bounded) ValidateHoisted(call, versions, hoisted, path, errors);
   ValidateConversion(spec, options, path, errors);
 }
 
@@ -566,6 +580,7 @@ void ValidateCRDUpdate(const Call& call, Value object, Value old, FieldErrors& e
       });
   const Value old_client = old_spec["conversion"]["webhook"]["clientConfig"];
   options.require_valid_ca_bundle = IsEstablished(old) && HasValidCABundle(old_client);
+  options.versions_unchanged = spec["versions"] == old_spec["versions"];
   ValidateMetaUpdate(object, old, errors, false);
   ValidateSpec(call, spec, options, errors);
   const FieldPath path("spec");
