@@ -132,6 +132,24 @@ TEST(WorstCase, SchemasDoNotMultiplyTheWorkOfValidation) {
   }
 }
 
+// kube-apiserver has no bound, and an object may come from there: its finalizers can be removed.
+TEST(WorstCase, StoredObjectsBeyondTheBoundAcceptChangesOfMetadata) {
+  const std::string schema =
+      ListOf(Many(2'000, R"({"type":"integer","anyOf":[)", ",{}]}", [](std::size_t) { return R"({"maximum":0})"; }));
+  base::Arena arena;
+  schema::structural::Pool pool;
+  const auto built = pool.Build(std::string_view(R"({"type":"object","properties":{"s":)" + schema + "}}"));
+  ASSERT_TRUE(built.ok()) << built.error();
+  const auto object = [&](std::string_view metadata, std::size_t items) {
+    return object::ParseJSON(arena, R"({"metadata":{)" + std::string(metadata) + R"(},"s":)" +
+                                        Many(items, "[", "]}", [](std::size_t) { return "1"; }));
+  };
+  const auto old = object(R"("finalizers":["a/b"])", 8'000), same = object("", 8'000), other = object("", 8'001);
+  ASSERT_TRUE(old && same && other);
+  EXPECT_TRUE(Validated(built->root(), *same, &*old).empty());
+  EXPECT_FALSE(Validated(built->root(), *other, &*old).empty());
+}
+
 // Each of 250 levels is compared with the old object while an error inside is new.
 TEST(WorstCase, RatchetingOfDeepObjectsEnds) {
   std::string schema = R"({"type":"array","items":{"type":"integer","maximum":0}})";
