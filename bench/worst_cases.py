@@ -62,14 +62,14 @@ def keys(count):
 
 
 def deployment(count):
-    """With as many environment variables."""
+    """A deployment with `count` environment variables."""
     container = {"name": "c", "image": "i", "env": [{"name": "E%05d" % number} for number in range(count)]}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "worst"}, "spec": {
         "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}}}
 
 
 def define(client, schema, extra=None):
-    """The definition of `worsts` anew, with this schema for spec."""
+    """Installs the definition of `worsts` again, with this schema for spec."""
     client.request("DELETE", DEFINITIONS + "/worsts.worst.example.com")
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}}, **(extra or {})}
     body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "worsts.worst.example.com"}, "spec": {
@@ -405,7 +405,7 @@ def settle(process):
 
 
 def send(server, function, size):
-    """Status, CPU and growth of the peak."""
+    """Sends the case; returns status, CPU and growth of the peak of resident memory."""
     client, process = Client(server, timeout=120), Process(server)
     method, path, body, content_type, accept = (list(function(client, size)) + [None] * 5)[:5]
     settle(process)

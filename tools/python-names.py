@@ -2,7 +2,7 @@
 """Checks that each name a Python script takes from another script of the project (`import x; x.name`, `from x import name`) exists there.
 usage: tools/python-names.py [--self-test]
 
-A rename is found here, and not by the one program that nobody ran after it. Modules are looked up beside the script, then by their
+A rename is found without running each script. Modules are looked up beside the script, then by their
 name alone, since scripts extend sys.path; a module name that occurs twice is checked against all of its files.
 """
 import ast
@@ -13,7 +13,7 @@ import sys
 
 
 def defined(tree):
-    """Names that a module has once it is imported, and local ones, which nobody confuses with them."""
+    """Names that a module defines. Those of functions and classes inside count too: a false match is harmless."""
     names = {"__doc__", "__file__", "__name__"}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

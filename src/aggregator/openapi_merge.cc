@@ -100,7 +100,7 @@ Members MembersOf(std::string_view object) {
   return members;
 }
 
-// What AppendMember has written, as an object.
+// A JSON object of the members that AppendMember() wrote, each with a comma before it.
 std::string ObjectOf(std::string_view appended) {
   return "{" + std::string(appended.substr(appended.empty() ? 0 : 1)) + "}";
 }

@@ -10,7 +10,8 @@
 
 namespace keelson::aggregator {
 
-// Of the paths of all remote documents. Parameters that they share could make more of one document than it is.
+// Maximum size of the paths of all remote documents; paths beyond it are left out. Shared parameters are copied into each
+// path, so that the paths can be far larger than the document they come from.
 constexpr std::size_t kMergedPathsBytesMax = std::size_t{128} << 20;
 
 // Appends members to `paths` and `definitions` of the document `base`, each with a comma before it: the paths of

@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kInstancesGoneWithin{60};
 // Changes an object; false: leave it as it is.
 using Change = std::function<bool(base::Arena& arena, Value object, std::string_view now)>;
 
-// Until the time is over, or `ending` is cancelled.
+// Waits for the duration, or until `ending` is cancelled.
 Awaitable<void> SleepFor(std::chrono::milliseconds duration, async::CancellationPtr ending) {
   auto event = std::make_shared<async::Event>();
   const auto entry =
@@ -298,7 +298,7 @@ Awaitable<void> Controllers::Impl::Later(std::shared_ptr<Impl> impl, std::string
   impl->Enqueue(name);
 }
 
-// False: it is to be tried again.
+// Sets the condition Established. False: the write failed and has to be tried again.
 Awaitable<bool> Controllers::Impl::Establish(std::shared_ptr<Impl> impl, DefinitionPtr definition) {
   const Change change = [impl = impl.get()](base::Arena& scratch, Value object, std::string_view now) {
     if (!ConditionIs(object, "NamesAccepted", "True") || ConditionIs(object, "Established", "True")) return false;
@@ -316,7 +316,7 @@ Awaitable<bool> Controllers::Impl::Establish(std::shared_ptr<Impl> impl, Definit
   co_return co_await Write(impl, definition->name, definition->uid, change);
 }
 
-// After the delay, in which the other definitions go on.
+// Establishes the definition after the delay of servers in a group. Other definitions do not wait for it.
 Awaitable<void> Controllers::Impl::EstablishLater(std::shared_ptr<Impl> impl, DefinitionPtr definition) {
   co_await SleepFor(impl->options.establishing_delay, impl->ending);
   const bool written = impl->stopping || co_await Establish(impl, definition);

@@ -90,8 +90,8 @@ class ControllersTest : public ::testing::Test {
   std::unique_ptr<Controllers> controllers_;
 };
 
-// With several servers every definition waits some seconds, but none for the others, and the end of the server for
-// none.
+// With several servers each definition is established after a delay. Delays of definitions overlap, and shutdown does not
+// wait for them.
 TEST_F(ControllersTest, EstablishingDelaysOverlap) {
   constexpr auto kLonger = 30s;  // than the test waits
   Start(kLonger);

@@ -103,7 +103,7 @@ bool Contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Go's name of the type; "" for one that those clients do not know.
+// Go's name of the type; "" for a type that upstream's webhook clients do not know.
 std::string GoTypeOf(std::string_view api_version, std::string_view kind) {
   const std::string version(VersionOf(api_version));
   if (api_version == "apiextensions.k8s.io/v1" || api_version == "apiextensions.k8s.io/v1beta1") {
@@ -115,7 +115,8 @@ std::string GoTypeOf(std::string_view api_version, std::string_view kind) {
   return {};
 }
 
-// Why the answer is not a review; "" where it is one. What it leaves out of its type is as expected.
+// The error of an answer that is not a ConversionReview of the expected version; "" for one that is. Absent apiVersion
+// and kind count as the expected ones.
 std::string WhyNoReview(const codec::TypeMeta& sent, std::string_view review_version, std::string_view json) {
   const std::string expected = std::string(kGroup) + "/" + std::string(review_version);
   std::string_view api_version = sent.api_version;

@@ -270,7 +270,7 @@ class ConvertedStream final : public storage::WatchStream, public std::enable_sh
     return {.type = WatchEvent::Type::kError, .error = meta::NewInternalError(status.message())};
   }
 
-  // False: the object has to be converted.
+  // Replaces the object by its remembered conversion. False: it has to be converted.
   bool TakeKnown(ObjectPtr& object) const {
     if (!object || view_->IsOwn(object)) return true;
     ObjectPtr known = view_->Recall(object);
@@ -279,7 +279,8 @@ class ConvertedStream final : public storage::WatchStream, public std::enable_sh
     return true;
   }
 
-  // How the change looks through the selectors, which see the converted objects. False: it does not concern this watch.
+  // Sets the type of the event by what the selectors match before and after the change; they see converted objects. False:
+  // the event is not for this watch.
   bool See(WatchEvent& event) const {
     using Type = WatchEvent::Type;
     const bool deleted = event.type == Type::kDeleted;
@@ -290,7 +291,7 @@ class ConvertedStream final : public storage::WatchStream, public std::enable_sh
       return true;
     }
     if (!matched || deleted) return matched;
-    // It matches no longer: the last state that did, as it went.
+    // DELETED of an object that matches no longer shows its last state that did.
     auto gone = WithVersion(*view_, before->stored().view(), before->key(), event.object->resource_version());
     event = gone.ok() ? WatchEvent{.type = Type::kDeleted, .object = *std::move(gone)} : ErrorEvent(gone.error());
     return true;
@@ -328,7 +329,7 @@ class StreamHandle final : public storage::WatchStream {
 Awaitable<storage::Result<std::unique_ptr<storage::WatchStream>>> Watch(ViewPtr view, std::string key,
                                                                         storage::ListOptions options) {
   storage::SelectionPredicate wanted = options.predicate;
-  wanted.shard = nullptr;  // below, conversion or not
+  wanted.shard = nullptr;  // `base` selects shards: conversion does not change them
   options.predicate.label = nullptr;
   options.predicate.field = nullptr;
   options.with_previous = !wanted.Empty();

@@ -135,8 +135,8 @@ class ConvertedStorageTest : public ::testing::Test {
   std::shared_ptr<storage::Interface> view_;
 };
 
-// A watch that goes on where a list ended has not shown the objects of the list itself: whether they matched its
-// selector before a change is to be seen from the change alone.
+// A watch from a list's resourceVersion has not sent the objects of the list. Whether they matched its selector before a
+// change must follow from the change alone.
 TEST_F(ConvertedStorageTest, SelectedWatchFromARevision) {
   async::RunNow([](ConvertedStorageTest& test) -> Awaitable<void> {
     co_await test.Create(test.Ship("leaves", "red", 1));

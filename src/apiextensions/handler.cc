@@ -129,8 +129,9 @@ struct Handler::Impl {
     return serving;
   }
 
-  // `made` serves a definition that has changed or gone while it was made (`current`; may be null). Its storage may have
-  // taken the place of the one by which the definition is served now, whose caches end then: that is made anew.
+  // Removes the storage of `made`, whose definition changed or was deleted while `made` was being made. `current`: the
+  // definition's entry now; may be null. If that storage displaced the current one in the table, the current one is made
+  // again by the next request.
   void Withdraw(const ServingPtr& made, const TableEntryPtr& current) const {
     config.storage->Remove(made->base, kRemovedGrace);
     if (!current) return;

@@ -32,7 +32,7 @@ struct Deadlines::Impl {
         changed.wait_until(lock, std::max(waiting.begin()->first.first, now + kResolution));
         continue;
       }
-      // One by one: an entry that is destroyed meanwhile is not called.
+      // Callbacks are taken one by one, so that an entry that another callback destroys is not called.
       std::function<void()> callback = std::move(waiting.begin()->second);
       waiting.erase(waiting.begin());
       lock.unlock();

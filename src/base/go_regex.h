@@ -25,7 +25,8 @@ class GoRegex {
   GoRegex& operator=(GoRegex&&) noexcept;
 
   bool ok() const { return error_.empty(); }
-  // Size of the compiled program, which its compilation took; also of a pattern that is too large.
+  // Number of instructions of the compiled program: a measure of the cost of compilation. An estimate for patterns that
+  // are too large or invalid.
   std::size_t instructions() const;
   const std::string& error() const { return error_; }  // "error parsing regexp: missing closing ): `a(`"
   // REQUIRES: ok().

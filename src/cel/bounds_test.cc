@@ -131,7 +131,7 @@ std::vector<PolicyDecision> DecisionsOf(std::size_t variables) {
   return program->Evaluate(arena, {}).decisions;
 }
 
-// The thread's stack would end: a chain of 4,000 took the server down.
+// Without the bound a chain of 4,000 variables overflows the thread's stack and ends the server.
 TEST(Bounds, VariablesThatReferToEachOtherEnd) {
   const auto some = DecisionsOf(20);
   ASSERT_EQ(some.size(), 1U);

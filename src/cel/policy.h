@@ -65,7 +65,7 @@ struct AdmissionInputs {
 // it is first read, once.
 class AdmissionActivation final : public Activation, private LazyMembers {
  public:
-  // Of the thread's stack, for variables that refer to each other. Beyond it a variable is an error.
+  // Maximum stack of variables that refer to each other. Beyond it the evaluation of a variable is an error.
   static constexpr std::ptrdiff_t kVariableStackBytesMax = std::ptrdiff_t{1} << 20;
 
   AdmissionActivation(const AdmissionInputs& inputs, std::span<const PolicyVariable> variables);

@@ -19,7 +19,8 @@ namespace keelson::console {
 using NamespaceNames = std::function<Awaitable<meta::Result<std::vector<std::string>>>()>;
 
 constexpr std::size_t kNamespacesLookedAtMax = 5'000;  // a few microseconds each, on an I/O thread
-// For each namespace the user's rules at cluster scope are copied, too: users with many of them see fewer namespaces.
+// Maximum number of rules copied for one answer. The user's rules at cluster scope are copied for each namespace, so that
+// users with many of them get fewer namespaces.
 constexpr std::size_t kRulesCopiedMax = 500'000;
 
 // Those of `names` where the user has more rules than at cluster scope. Looks at the first kNamespacesLookedAtMax,

@@ -35,7 +35,7 @@ class ManyRules final : public auth::RuleResolver {
   mutable std::size_t copied = 0;
 };
 
-// 250 bindings of a role with 100 rules, and 1,000 namespaces, took twelve seconds on an I/O thread.
+// A user with 250 bindings of a role with 100 rules took 12 s on an I/O thread with 1,000 namespaces.
 TEST(NamespacePagesTest, UsersWithManyRulesSeeFewerNamespaces) {
   const ManyRules rules;
   EXPECT_TRUE(ReachableNamespaces(rules, {.name = "a"}, std::vector<std::string>(kNamespacesLookedAtMax, "n")).empty());

@@ -147,8 +147,8 @@ class ResourceQuotas final : public Controller, public std::enable_shared_from_t
     (missing ? priority_ : queue_)->Add(key);
   }
 
-  // The garbage collector ends the informer of a custom resource with its definition. When a definition comes, for the
-  // first time or again, the quotas that count it follow it.
+  // Quotas of custom resources: when a definition is created, also for the second time, usage is computed again and the
+  // informer of its objects is followed. The garbage collector ends that informer with the definition.
   void OnDefinition(const Informer::Change& change) {
     const std::string_view name = change.object->attributes().name;
     const auto dot = name.find('.');

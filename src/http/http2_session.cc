@@ -389,7 +389,7 @@ int Http2Session::OnHeader(H2Stream& stream, std::string_view name, std::string_
     header_flood_ = true;
     return NGHTTP2_ERR_CALLBACK_FAILURE;
   }
-  // Trailers, also of a request that still waits for its handler, or more of what is refused already.
+  // Ignored: trailers (also of a request that still waits for its handler), and fields of a request that was refused.
   if (stream.exchange || stream.too_large) return 0;
   if (stream.header_bytes > limits_.header_bytes_max || stream.header_fields > limits_.header_fields_max) {
     stream.too_large = true;

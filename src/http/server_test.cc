@@ -384,7 +384,7 @@ TEST(Http2Server, Trailers) {
   EXPECT_EQ(types, "101");  // head, data, trailers with END_STREAM
 }
 
-// Also those of a request that still waits for its handler to start.
+// Trailers are ignored, also while the request waits for its handler to start.
 TEST(Http2Server, TrailersOfARequestAreNoHeaders) {
   ServerOptions options;
   options.limits.streams_max = 1;

@@ -180,7 +180,7 @@ class Validator {
   }
 
  private:
-  // Of the texts of errors: each has its path, and a body can be a million mistakes below a long name.
+  // Maximum size of the texts of errors. Each has its path, and a body can have a million errors below a long name.
   static constexpr std::size_t kErrorsBytesMax = std::size_t{1} << 20;
 
   void Add(const Step* at, std::string_view message) {

@@ -266,7 +266,7 @@ TEST(WorstCase, CollidingKeysInAMergeList) {
   EXPECT_LT(seconds, 0.7);
 }
 
-// Its name would be in each of the errors: tens of gigabytes.
+// The long name is part of each error's path: tens of gigabytes without a bound.
 TEST(WorstCase, ErrorsBelowALongNameAreBounded) {
   const FieldManager manager({.type = schema::FindKind("", "v1", "Pod"), .kind = {"", "v1", "Pod"}});
   const std::string body =

@@ -119,8 +119,8 @@ class RESTClient {
 
 // client-go's error for a status outside 200..206: the Status in the body where there is one, else a generic one.
 meta::Status StatusFromResponse(const Response& response, std::string_view method);
-// `0-length response with status code: 200 and content type: text/plain`, or "" where there is a body. An answer that
-// does not name its type is JSON.
+// `0-length response with status code: 200 and content type: text/plain`, or "" where there is a body. An answer
+// without Content-Type counts as JSON.
 std::string EmptyBodyError(const Response& response);
 
 }  // namespace keelson::webhook

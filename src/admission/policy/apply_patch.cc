@@ -10,8 +10,8 @@ using object::Value;
 
 namespace {
 
-// Takes the size of the value as JSON, about, from `left`; false when there is not so much. What expressions make
-// shares its parts: its size is not that of its memory.
+// Subtracts the approximate size of the value as JSON from `left`; false when `left` is less. Values made by expressions
+// share their parts, so that their size as JSON can be far beyond their memory.
 bool Take(const Value& value, std::size_t& left) {
   const std::size_t size = 2 + value.as_string().size() + value.as_raw().size();
   if (size > left) return false;
@@ -24,7 +24,7 @@ bool Take(const Value& value, std::size_t& left) {
   });
 }
 
-// Adds the size to `bytes`.
+// Whether the value is larger than kPatchedBytesMax. Adds its size, or that maximum, to `bytes`.
 bool IsTooLarge(const Value& value, std::size_t& bytes) {
   std::size_t left = kPatchedBytesMax;
   const bool fits = Take(value, left);

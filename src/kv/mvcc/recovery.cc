@@ -98,7 +98,7 @@ void Core::Recover() {
   auto recovered = TryRecover();
   if (recovered.ok()) {
     {
-      // As after a start: their owners' renewals were refused.
+      // As after a start. Renewals were refused while the store could not write.
       std::lock_guard guard(lock);
       lessor.RenewAll(Now());
     }

@@ -210,7 +210,7 @@ TEST_F(Recovery, LostChangesStopTheStoreForGood) {
   EXPECT_FALSE(Put("/d", "1").ok());
 }
 
-// Their owners could not renew them meanwhile.
+// Owners cannot renew leases while the store refuses writes.
 TEST_F(Recovery, LeasesGetTheirWholeTimeAgain) {
   Reopen();
   ASSERT_TRUE(Await(store_->LeaseGrant(60, 7)).ok());
@@ -229,7 +229,7 @@ TEST_F(Recovery, LeasesGetTheirWholeTimeAgain) {
   EXPECT_EQ(lease->remaining_ttl, 60);
   RangeRequest range{.key = "/a"};
   EXPECT_EQ(Await(store_->Range(std::move(range)))->count, 1);
-  // Without a renewal it ends a whole time later.
+  // Without a renewal the lease ends after its whole time.
   clock_.Advance(std::chrono::seconds(61));
   ASSERT_TRUE(Put("/c", "1").ok());
   EXPECT_FALSE(Await(store_->LeaseKeepAlive(7)).ok());

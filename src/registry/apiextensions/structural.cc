@@ -16,7 +16,7 @@ using validation::Forbidden;
 using validation::Invalid;
 using validation::Required;
 
-// Texts of further errors would only be dropped: the walk ends, and one more is counted.
+// Whether no more errors are kept. Counts one more then: the walk ends, since the texts of its errors would be dropped.
 bool IsFull(FieldErrors& errors) {
   if (errors.full()) errors.push_back({});
   return errors.full();

@@ -34,7 +34,7 @@ struct CoerceOptions {
       false;                // spec.preserveUnknownFields of an old definition: no pruning, no null dropping
   bool other_kind = false;  // the schema is not the object's: only root metadata is looked at
   bool keep_nulls = false;  // the merged result of an apply patch, whose nulls are values that validation refuses
-  bool drop_invalid_metadata = false;  // also of kRequest
+  bool drop_invalid_metadata = false;  // malformed root metadata is dropped, also with kRequest
 };
 
 // An object after all steps.

@@ -90,7 +90,7 @@ std::optional<Correlated> ItemOf(const Correlated* parent, const Value& item) {
   return Correlated{found->second, parent->schema.items(), nullptr};
 }
 
-// Adds the values looked at to `steps`.
+// Whether value and old object are equal, by their list types. Adds the number of values compared to `steps`.
 bool Unchanged(const Value& value, const Correlated& before, std::size_t& steps) {
   const Value& old = before.old;
   steps += 1 + value.size();
@@ -133,7 +133,7 @@ struct EnumIndex {
     Value value;
     std::size_t steps;  // of a comparison
   };
-  std::vector<Entry> values;  // all that are not texts
+  std::vector<Entry> values;  // all entries but texts, integers too
 };
 
 struct NodeHash {
@@ -141,10 +141,10 @@ struct NodeHash {
 };
 
 constexpr std::size_t kCheckSteps = 4;
-constexpr std::size_t kErrorSteps = 250;  // and one for two bytes of its texts
-constexpr std::size_t kTextBytes = 8;     // of a text that is looked at, a step each
+constexpr std::size_t kErrorSteps = 250;  // an error costs these, and a step for two bytes of its texts
+constexpr std::size_t kTextBytes = 8;     // bytes of a text that are checked in one step
 constexpr std::size_t kEnumEntrySteps = 16;
-constexpr std::size_t kIndexedEnumMin = 8;  // entries
+constexpr std::size_t kIndexedEnumMin = 8;  // smaller enums of texts are searched, not hashed
 
 class ValueValidator {
  public:

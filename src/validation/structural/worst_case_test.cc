@@ -1,5 +1,5 @@
-// Schemas that multiply the work of an object: what both hold together costs no more than their sizes, or validation ends
-// at a bound. Sizes are beyond the bounds, so that what is left is linear.
+// Schemas that multiply the work of an object. The cost of validation is linear in schema and object, or validation ends at
+// a bound; sizes of these cases are beyond the bounds.
 #include <gtest/gtest.h>
 
 #include <functional>
